@@ -1,0 +1,204 @@
+//! A batch: many records of one tenant as column arrays over shared byte arenas.
+
+use super::{Format, Labels, Metadata};
+use crate::error::{Error, Result};
+use hashbrown::HashMap;
+
+/// Records of one tenant, in arrival order when they go in, in output order when they come out.
+///
+/// Lines and encoded metadata lie back to back in one arena each; a record is an index. A batch holds
+/// less than 4 GiB of lines and less than 4 GiB of metadata.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    streams: Vec<Labels>,
+    stream_index: HashMap<Labels, u32, foldhash::fast::FixedState>,
+    formats: Vec<Format>,
+    timestamps: Vec<i64>,
+    row_streams: Vec<u32>,
+    row_formats: Vec<u16>,
+    lines: Vec<u8>,
+    line_ends: Vec<u32>,
+    metadata: Vec<u8>,
+    metadata_ends: Vec<u32>,
+}
+
+/// One record of a [`Batch`], borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordRef<'a> {
+    /// Nanoseconds since the Unix epoch, UTC.
+    pub timestamp: i64,
+    /// The stream's labels.
+    pub labels: &'a Labels,
+    /// How fields are read from the line.
+    pub format: &'a Format,
+    /// The line's bytes, exactly as sent.
+    pub line: &'a [u8],
+    /// Metadata in its stored form ([`Metadata::encode`]); empty when there is none.
+    pub metadata: &'a [u8],
+}
+
+impl Batch {
+    /// The most bytes of lines, or of metadata, in one batch.
+    pub const BYTES_MAX: usize = u32::MAX as usize;
+
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of records.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Whether the batch has no record.
+    pub fn is_empty(&self) -> bool {
+        self.timestamps.is_empty()
+    }
+
+    /// Bytes of all lines together.
+    pub fn line_bytes(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Roughly what the batch takes in memory, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.lines.capacity()
+            + self.metadata.capacity()
+            + self.timestamps.capacity() * 8
+            + (self.row_streams.capacity() + self.line_ends.capacity() + self.metadata_ends.capacity()) * 4
+            + self.row_formats.capacity() * 2
+            + self.streams.iter().map(|s| 64 + s.iter().map(|(k, v)| k.len() + v.len() + 32).sum::<usize>()).sum::<usize>()
+    }
+
+    /// The index of the stream `labels` in this batch; added when new.
+    pub fn stream(&mut self, labels: &Labels) -> u32 {
+        if let Some(&index) = self.stream_index.get(labels) {
+            return index;
+        }
+        let index = self.streams.len() as u32;
+        self.streams.push(labels.clone());
+        self.stream_index.insert(labels.clone(), index);
+        index
+    }
+
+    /// The index of `format` in this batch; added when new.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Limit`] past 65,535 formats.
+    pub fn format(&mut self, format: &Format) -> Result<u16> {
+        if let Some(index) = self.formats.iter().position(|f| f == format) {
+            return Ok(index as u16);
+        }
+        let index = u16::try_from(self.formats.len()).map_err(|_| Error::limit("a batch has at most 65,535 formats"))?;
+        self.formats.push(format.clone());
+        Ok(index)
+    }
+
+    /// Appends a record. `stream` and `format` come from [`Batch::stream`] and [`Batch::format`];
+    /// `metadata` is in its stored form, empty for none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Limit`] when the batch would pass [`Batch::BYTES_MAX`].
+    pub fn push(&mut self, timestamp: i64, stream: u32, format: u16, line: &[u8], metadata: &[u8]) -> Result<()> {
+        debug_assert!((stream as usize) < self.streams.len() && (format as usize) < self.formats.len());
+        if self.lines.len() + line.len() > Self::BYTES_MAX || self.metadata.len() + metadata.len() > Self::BYTES_MAX {
+            return Err(Error::limit("a batch holds at most 4 GiB"));
+        }
+        self.timestamps.push(timestamp);
+        self.row_streams.push(stream);
+        self.row_formats.push(format);
+        self.lines.extend_from_slice(line);
+        self.line_ends.push(self.lines.len() as u32);
+        self.metadata.extend_from_slice(metadata);
+        self.metadata_ends.push(self.metadata.len() as u32);
+        Ok(())
+    }
+
+    /// Appends a record with everything given by value; convenient, not fast.
+    ///
+    /// # Errors
+    /// As [`Batch::push`] and [`Batch::format`].
+    pub fn push_record(&mut self, timestamp: i64, labels: &Labels, line: &[u8], metadata: &Metadata, format: &Format) -> Result<()> {
+        let stream = self.stream(labels);
+        let format = self.format(format)?;
+        self.push(timestamp, stream, format, line, &metadata.encode())
+    }
+
+    /// Appends a copy of `record`, of another batch.
+    ///
+    /// # Errors
+    /// As [`Batch::push`] and [`Batch::format`].
+    pub fn push_ref(&mut self, record: RecordRef<'_>) -> Result<()> {
+        let stream = self.stream(record.labels);
+        let format = self.format(record.format)?;
+        self.push(record.timestamp, stream, format, record.line, record.metadata)
+    }
+
+    /// Record `row`; panics when there is none.
+    pub fn get(&self, row: usize) -> RecordRef<'_> {
+        RecordRef {
+            timestamp: self.timestamps[row],
+            labels: &self.streams[self.row_streams[row] as usize],
+            format: &self.formats[self.row_formats[row] as usize],
+            line: self.line(row),
+            metadata: self.metadata(row),
+        }
+    }
+
+    /// All records in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = RecordRef<'_>> + '_ {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    /// The line of record `row`.
+    pub fn line(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { 0 } else { self.line_ends[row - 1] as usize };
+        &self.lines[start..self.line_ends[row] as usize]
+    }
+
+    /// The stored metadata of record `row`; empty when there is none.
+    pub fn metadata(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { 0 } else { self.metadata_ends[row - 1] as usize };
+        &self.metadata[start..self.metadata_ends[row] as usize]
+    }
+
+    /// Timestamps, one a record.
+    pub fn timestamps(&self) -> &[i64] {
+        &self.timestamps
+    }
+
+    /// Distinct streams, in order of first use. Not every one needs to have records.
+    pub fn streams(&self) -> &[Labels] {
+        &self.streams
+    }
+
+    /// Index into [`Batch::streams`], one a record.
+    pub fn row_streams(&self) -> &[u32] {
+        &self.row_streams
+    }
+
+    /// Distinct formats, in order of first use.
+    pub fn formats(&self) -> &[Format] {
+        &self.formats
+    }
+
+    /// Index into [`Batch::formats`], one a record.
+    pub fn row_formats(&self) -> &[u16] {
+        &self.row_formats
+    }
+
+    /// Forgets all records, streams and formats, keeps the memory.
+    pub fn clear(&mut self) {
+        self.streams.clear();
+        self.stream_index.clear();
+        self.formats.clear();
+        self.timestamps.clear();
+        self.row_streams.clear();
+        self.row_formats.clear();
+        self.lines.clear();
+        self.line_ends.clear();
+        self.metadata.clear();
+        self.metadata_ends.clear();
+    }
+}
