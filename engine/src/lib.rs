@@ -1,9 +1,14 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
+pub mod column;
+pub mod encoding;
 pub mod error;
 pub mod query;
 pub mod record;
+pub mod segment;
+pub mod shape;
 pub mod store;
+pub mod wire;
 
 pub use error::{Error, ErrorKind, Result};
 pub use record::{Batch, Format, Labels, Metadata, RecordRef, Tenant, Value};
