@@ -21,7 +21,7 @@ pub struct LineMatcher {
 #[derive(Debug, Clone)]
 enum Test {
     Holds(Arc<Literals>),
-    HoldsNot(Finder<'static>),
+    HoldsNot(Box<Finder<'static>>),
     Match(Pattern),
     NoMatch(Pattern),
     /// A filter that is fine as it is.
@@ -104,7 +104,7 @@ impl Test {
         match filter {
             LineFilter::Contains(needle) => holds(std::slice::from_ref(needle)),
             LineFilter::ContainsAny(needles) => holds(needles),
-            LineFilter::ContainsNot(needle) => Some(Test::HoldsNot(Finder::new(needle).into_owned())),
+            LineFilter::ContainsNot(needle) => Some(Test::HoldsNot(Box::new(Finder::new(needle).into_owned()))),
             LineFilter::Match(pattern) => Some(Test::Match(pattern.clone())),
             LineFilter::NoMatch(pattern) => Some(Test::NoMatch(pattern.clone())),
             LineFilter::MatchAny(_) => None,

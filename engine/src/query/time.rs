@@ -238,11 +238,18 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
     out.extend_from_slice(&rfc3339_bytes(ns));
 }
 
+/// The second in which the earliest time lies, from 0000-03-01, and its part of that second.
+const MIN_SECOND: u64 = (i64::MIN.div_euclid(SECOND_NS) + EPOCH_DAY * DAY_S) as u64;
+const MIN_FRACTION_NS: u32 = i64::MIN.rem_euclid(SECOND_NS) as u32;
+
 #[inline]
 fn rfc3339_bytes(ns: i64) -> [u8; RFC3339_LEN] {
-    // Counted from 0000-03-01, before every time that fits, nothing is negative.
-    let seconds = (ns.div_euclid(SECOND_NS) + EPOCH_DAY * DAY_S) as u64;
-    let fraction = ns.rem_euclid(SECOND_NS) as u32;
+    // Counted from the earliest time, then from 0000-03-01, nothing is negative, and dividing is fast.
+    let since = (ns as u64) ^ (1 << 63);
+    let (mut fraction, mut seconds) = ((since % SECOND_NS as u64) as u32 + MIN_FRACTION_NS, since / SECOND_NS as u64 + MIN_SECOND);
+    if fraction >= SECOND_NS as u32 {
+        (fraction, seconds) = (fraction - SECOND_NS as u32, seconds + 1);
+    }
     let (year, month, day) = civil_from_days((seconds / DAY_S as u64) as u32);
     let of_day = (seconds % DAY_S as u64) as u32;
     let mut out = *b"0000-00-00T00:00:00.000000000Z";
@@ -261,9 +268,9 @@ fn rfc3339_bytes(ns: i64) -> [u8; RFC3339_LEN] {
     out
 }
 
-/// All pairs of digits, `00` to `99`.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
+/// All pairs of digits, `00` to `99`; as long as a power of two, so that no bound needs a check.
+static PAIRS: [[u8; 2]; 128] = {
+    let mut pairs = [[0; 2]; 128];
     let mut i = 0;
     while i < 100 {
         pairs[i] = [b'0' + (i / 10) as u8, b'0' + (i % 10) as u8];
@@ -274,7 +281,7 @@ const PAIRS: [[u8; 2]; 100] = {
 
 #[inline]
 fn put_two(out: &mut [u8; RFC3339_LEN], at: usize, value: u32) {
-    out[at..at + 2].copy_from_slice(&PAIRS[value as usize]);
+    out[at..at + 2].copy_from_slice(&PAIRS[value as usize % PAIRS.len()]);
 }
 
 #[cfg(test)]

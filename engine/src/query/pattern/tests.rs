@@ -1,10 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
+/// A pattern, texts that match, texts that do not.
+type Case<'a> = (&'a str, &'a [&'a [u8]], &'a [&'a [u8]]);
+
 #[test]
 fn regexes_mean_what_they_mean_in_re2() {
-    // Pattern, texts that match, texts that do not.
-    let cases: &[(&str, &[&[u8]], &[&[u8]])] = &[
+    let cases: &[Case<'_>] = &[
         ("", &[b"", b"x", b"\xff"], &[]),
         ("a.c", &[b"abc", "aéc".as_bytes(), b"a\xffc", b"xa\x80c"], &[b"ac", b"a\nc", b"a\xff\xffc"]),
         ("(?s)a.c", &[b"a\nc"], &[b"ac"]),
