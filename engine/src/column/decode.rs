@@ -89,6 +89,15 @@ impl Slice {
         self.values.get(self.start + index)
     }
 
+    /// Bytes of all values together.
+    pub fn bytes(&self) -> usize {
+        match (&*self.values, self.as_text()) {
+            (_, Some((data, _))) => data.len(),
+            (Values::Constant(value), _) => value.len() * self.len,
+            _ => (0..self.len).map(|i| self.get(i).len()).sum(),
+        }
+    }
+
     /// The bytes of all values back to back and their ends, when they lie so: the whole range and nothing else.
     pub fn as_text(&self) -> Option<(&[u8], &[u32])> {
         match &*self.values {

@@ -157,6 +157,11 @@ impl Batch {
         &self.lines[start..self.line_ends[row] as usize]
     }
 
+    /// All lines back to back, and the end of each.
+    pub fn lines(&self) -> (&[u8], &[u32]) {
+        (&self.lines, &self.line_ends)
+    }
+
     /// The stored metadata of record `row`; empty when there is none.
     pub fn metadata(&self, row: usize) -> &[u8] {
         let start = if row == 0 { 0 } else { self.metadata_ends[row - 1] as usize };
