@@ -1,6 +1,8 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
 pub mod error;
+pub mod manifest;
+pub mod objects;
 pub mod query;
 pub mod record;
 pub mod store;
