@@ -79,7 +79,7 @@ impl Manifest {
     /// Reads what others have committed.
     ///
     /// # Errors
-    /// Io errors, damage; the state stays as it was.
+    /// Io errors, damage; the state has moved as far as could be read.
     pub async fn refresh(&self) -> Result<Arc<State>> {
         let mut tail = self.tail.lock().await;
         self.catch_up(&mut tail).await
@@ -219,15 +219,20 @@ impl Manifest {
     /// Goes on from `start`, the state in memory or one that a delta just read made of it.
     async fn catch_up_from(&self, tail: &mut Tail, start: Result<Arc<State>>) -> Result<Arc<State>> {
         let began_ns = self.environment.now_ns();
-        let replayed = match start {
-            Ok(start) => open::replay(self.objects.as_ref(), start).await,
-            Err(e) => Err(e),
+        let (mut state, mut outcome) = match start {
+            Ok(start) => (start, Ok(())),
+            Err(e) => (self.state(), Err(e)),
         };
+        if outcome.is_ok() {
+            outcome = open::replay(self.objects.as_ref(), &mut state).await;
+        }
         // Neither a state nor an error is believed while what was read may be from a history that has been removed.
         if !self.is_trusted(tail) && !open::still_there(self.objects.as_ref(), tail.base).await? {
             return self.reopen(tail).await;
         }
-        let state = self.set(replayed?);
+        // What was read is kept, even when reading stopped half-way: else a slow reader on a bad line would never arrive.
+        self.set(Arc::clone(&state));
+        outcome?;
         (tail.confirmed_ns, tail.unsure) = (began_ns, false);
         Ok(state)
     }

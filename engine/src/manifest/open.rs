@@ -50,7 +50,7 @@ pub(super) async fn read_hint(objects: &dyn Objects) -> Option<u64> {
 
 /// The newest state that grew from checkpoint `base`; `None` when it has been removed.
 async fn load_from(objects: &dyn Objects, base: u64) -> Result<Option<Loaded>> {
-    let start = if base == 0 {
+    let mut state = if base == 0 {
         Arc::default()
     } else {
         let key = checkpoint_key(base);
@@ -60,20 +60,20 @@ async fn load_from(objects: &dyn Objects, base: u64) -> Result<Option<Loaded>> {
             Err(e) => return Err(e),
         }
     };
-    let replayed = replay(objects, start).await;
+    let replayed = replay(objects, &mut state).await;
     // Asked after the replay, and before any of its errors are believed.
-    if still_there(objects, base).await? { Ok(Some(Loaded { state: replayed?, base })) } else { Ok(None) }
+    if still_there(objects, base).await? { replayed.map(|()| Some(Loaded { state, base })) } else { Ok(None) }
 }
 
-/// `state` and all deltas after it, up to the first that is absent.
-pub(super) async fn replay(objects: &dyn Objects, mut state: Arc<State>) -> Result<Arc<State>> {
+/// Moves `state` on by all deltas after it, up to the first that is absent. After an error it stands where the error was met.
+pub(super) async fn replay(objects: &dyn Objects, state: &mut Arc<State>) -> Result<()> {
     let mut ahead = 1;
     loop {
         let keys: Vec<String> = (1..=ahead).map(|step| delta_key(state.version + step)).collect();
         for (key, bytes) in keys.iter().zip(join_all(keys.iter().map(|key| objects.get(key))).await) {
             match bytes {
-                Ok(bytes) => state = Arc::new(replay_one(&state, key, &bytes)?),
-                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(state),
+                Ok(bytes) => *state = Arc::new(replay_one(state, key, &bytes)?),
+                Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
                 Err(e) => return Err(e),
             }
         }

@@ -171,7 +171,8 @@ impl State {
     /// Enters `segment`, whose id is new.
     pub(super) fn link(&mut self, segment: SegmentMeta) {
         for part in &segment.parts {
-            let mut index = self.tenants.get(&part.tenant).cloned().unwrap_or_default();
+            // Taken out, not cloned: the second segment of a commit then changes in place what the first has copied.
+            let mut index = self.tenants.remove(&part.tenant).unwrap_or_default();
             index.insert((part.timestamp_min, segment.id), part.timestamp_max);
             self.tenants.insert(part.tenant.clone(), index);
         }
@@ -182,11 +183,9 @@ impl State {
     pub(super) fn unlink(&mut self, id: SegmentId, tenant: &Tenant, now_ns: i64) -> Option<()> {
         let segment = Arc::clone(self.segments.get(&id)?);
         let gone = segment.part(tenant)?;
-        let mut index = self.tenants.get(tenant).cloned().unwrap_or_default();
+        let mut index = self.tenants.remove(tenant).unwrap_or_default();
         index.remove(&(gone.timestamp_min, id));
-        if index.is_empty() {
-            self.tenants.remove(tenant);
-        } else {
+        if !index.is_empty() {
             self.tenants.insert(tenant.clone(), index);
         }
         if segment.parts.len() == 1 {
