@@ -226,8 +226,11 @@ fn ascending<K: Ord + Clone, V: Clone>(reader: &Reader<'_>, entries: Vec<(K, V)>
     Ok(Map::from_ascending(entries))
 }
 
+/// A part in its tenant's index: (timestamp_min, segment), timestamp_max.
+type IndexEntry = ((i64, u128), i64);
+
 fn index(segments: &[(u128, Arc<SegmentMeta>)]) -> Map<Tenant, Map<(i64, u128), i64>> {
-    let mut tenants: BTreeMap<&Tenant, Vec<((i64, u128), i64)>> = BTreeMap::new();
+    let mut tenants: BTreeMap<&Tenant, Vec<IndexEntry>> = BTreeMap::new();
     for (id, segment) in segments {
         for part in &segment.parts {
             tenants.entry(&part.tenant).or_default().push(((part.timestamp_min, *id), part.timestamp_max));

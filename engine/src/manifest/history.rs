@@ -18,7 +18,7 @@ impl Manifest {
         let every = self.options.checkpoint_every.max(1);
         let since = state.version().saturating_sub(base);
         // The committer of a round version writes; the others only step in half an interval later.
-        if since < every || (state.version() % every != 0 && since < every + every / 2) {
+        if since < every || (!state.version().is_multiple_of(every) && since < every + every / 2) {
             return;
         }
         let Ok(_one_at_a_time) = self.checkpointing.try_lock() else { return };

@@ -55,7 +55,7 @@ fn storm(seed: u64, percent: u64, attempts_max: u32) -> u64 {
         let dice = Arc::clone(&world);
         store.plan(move |_, _| {
             let roll = dice.roll();
-            let yields = if roll % 7 == 0 { (roll >> 32) as u32 % 20 } else { 0 };
+            let yields = if roll.is_multiple_of(7) { (roll >> 32) as u32 % 20 } else { 0 };
             match roll >> 8 & 0xff_ffff {
                 r if r % 100 < percent / 2 => (Fate::FailsBefore, yields),
                 r if r % 100 < percent => (Fate::FailsAfter, yields),
@@ -97,6 +97,28 @@ fn eight_committers_over_a_store_that_loses_replies_publish_everything_once() {
 fn unknown_outcomes_reach_the_caller_and_are_found_out() {
     let unknown: u64 = (100..105).map(|seed| storm(seed, 40, 1)).sum();
     assert!(unknown > 50, "the storm was too mild to test anything: {unknown}");
+}
+
+/// Every create stores and then fails, so the second try is told that its own bytes exist; nothing here recognises its work but the commit id.
+#[test]
+fn a_lost_reply_to_a_commit_is_known_by_its_id() {
+    for read_fails_too in [false, true] {
+        run(async {
+            let world = World::new(1);
+            let store = Faulty::new(&world);
+            let manifest = manifest(&store, &world).await.unwrap();
+            let mut creates = 0;
+            store.plan(move |operation, _| {
+                creates += u32::from(operation == "create");
+                let fails = operation == "create" && creates % 2 == 1 || read_fails_too && operation == "get" && creates % 2 == 1;
+                (if fails { Fate::FailsAfter } else { Fate::Works }, 0)
+            });
+            let first = manifest.register_writer(3).await.unwrap();
+            assert_eq!((first.epoch, manifest.state().version()), (1, 1));
+            store.plan(|_, _| (Fate::Works, 0));
+            assert_eq!(manifest.register_writer(3).await.unwrap().epoch, 2);
+        });
+    }
 }
 
 #[test]
