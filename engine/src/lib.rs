@@ -3,6 +3,8 @@
 pub mod column;
 pub mod encoding;
 pub mod error;
+pub mod manifest;
+pub mod objects;
 pub mod query;
 pub mod record;
 pub mod segment;
