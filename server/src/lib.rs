@@ -1,1 +1,3 @@
+//! Haystore's server: wire protocols, encoders and the command line, around the engine.
 
+pub mod ingest;
