@@ -1,5 +1,6 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
+pub mod disk;
 pub mod error;
 pub mod query;
 pub mod record;
