@@ -2,6 +2,7 @@
 
 pub mod disk;
 pub mod error;
+pub mod objects;
 pub mod query;
 pub mod record;
 pub mod store;
