@@ -6,6 +6,7 @@ pub mod objects;
 pub mod query;
 pub mod record;
 pub mod store;
+pub mod wal;
 
 pub use error::{Error, ErrorKind, Result};
 pub use record::{Batch, Format, Labels, Metadata, RecordRef, Tenant, Value};

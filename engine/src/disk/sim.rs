@@ -32,6 +32,7 @@ struct State {
     calls: u64,
     fail_at: Option<u64>,
     fail_from: Option<u64>,
+    lying: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -96,6 +97,7 @@ impl SimDisk {
             calls: 0,
             fail_at: None,
             fail_from: None,
+            lying: false,
         };
         SimDisk { state: Arc::new(Mutex::new(state)), generation: 0 }
     }
@@ -130,6 +132,11 @@ impl SimDisk {
         let mut state = hold(&self.state);
         state.fail_at = None;
         state.fail_from = None;
+    }
+
+    /// From now on syncs of files answer well and do nothing: with such a disk a crash test must fail.
+    pub fn ignore_syncs(&self) {
+        hold(&self.state).lying = true;
     }
 
     /// Calls made so far, over all crashes.
@@ -341,9 +348,10 @@ impl DiskFile for SimFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        let (_state, fault) = self.disk.enter()?;
+        let (state, fault) = self.disk.enter()?;
         let mut inode = hold(&self.inode);
         match fault {
+            Fault::None if state.lying => Ok(()),
             Fault::None => {
                 inode.synced_len = inode.data.len();
                 Ok(())
