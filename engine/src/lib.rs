@@ -1,16 +1,24 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
+pub mod error;
+pub mod wire;
+
+pub mod record;
+
+pub mod disk;
+pub mod objects;
+pub mod wal;
+
 pub mod column;
 pub mod encoding;
-pub mod error;
-pub mod manifest;
-pub mod objects;
-pub mod query;
-pub mod record;
 pub mod segment;
 pub mod shape;
+
+pub mod manifest;
+
+pub mod query;
+
 pub mod store;
-pub mod wire;
 
 pub use error::{Error, ErrorKind, Result};
 pub use record::{Batch, Format, Labels, Metadata, RecordRef, Tenant, Value};
