@@ -211,6 +211,24 @@ impl Decoder {
         (self.dictionary_frames.stored_bytes(), self.data_frames.stored_bytes())
     }
 
+    /// Stored bytes of each data piece, in order; pieces that share a frame share its bytes.
+    pub fn data_shares(&self) -> Vec<f64> {
+        self.data_frames.shares()
+    }
+
+    /// The same for dictionary pieces: whether it is a page set, the class, the bytes.
+    pub fn dictionary_shares(&self) -> Vec<(bool, &'static str, f64)> {
+        let mut shares = self.dictionary_frames.shares().into_iter();
+        let mut out = Vec::new();
+        for layout in &self.plan.dictionaries {
+            let class = layout.class.map_or("text", |c| c.name());
+            for piece in 0..layout.pages() * if layout.sets { 2 } else { 1 } {
+                out.push((layout.sets && piece % 2 == 1, class, shares.next().unwrap_or(0.0)));
+            }
+        }
+        out
+    }
+
     /// The values of `column` in `range`.
     ///
     /// # Errors

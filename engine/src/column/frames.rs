@@ -144,6 +144,15 @@ impl Unpacker {
         self.frames.iter().map(|f| u64::from(f.stored)).sum()
     }
 
+    /// The stored bytes of each piece, by its part of its frame's contents.
+    pub fn shares(&self) -> Vec<f64> {
+        let share = |a: &Address| {
+            let frame = a.frame as usize;
+            f64::from(self.frames[frame].stored) * f64::from(a.len) / (self.contents[frame].max(1) as f64)
+        };
+        self.addresses.iter().map(share).collect()
+    }
+
     /// The bytes of piece `piece`, out of the row group's bytes; `name` and `base` (the row group's offset in its object) are for errors.
     ///
     /// # Errors

@@ -28,6 +28,19 @@ pub enum Type {
 }
 
 impl Type {
+    /// A name for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Int => "integers",
+            Type::Padded(_) => "padded integers",
+            Type::Decimal(_) => "decimals",
+            Type::Time(_) => "times",
+            Type::Hex { .. } => "hex",
+            Type::Uuid => "uuids",
+            Type::Ipv4 => "IPv4 addresses",
+        }
+    }
+
     /// The type of one value; the narrowest in the order Time, Int, Padded, Decimal, IPv4, UUID, Hex.
     pub fn of(value: &[u8]) -> Option<Type> {
         let first = *value.first()?;
@@ -227,6 +240,15 @@ impl FixedClass {
             Type::Uuid => Some(FixedClass::Uuid),
             Type::Ipv4 => Some(FixedClass::Ipv4),
             _ => None,
+        }
+    }
+
+    /// A name for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FixedClass::Hex { .. } => "hex",
+            FixedClass::Uuid => "uuid",
+            FixedClass::Ipv4 => "IPv4",
         }
     }
 

@@ -9,7 +9,7 @@ use crate::column::encode::{Effort, Encoder};
 use crate::column::plan::{Kind, Plan};
 use crate::error::{Error, Result};
 use crate::record::{Format, Labels};
-use crate::shape::Span;
+use crate::shape::{Part, Span};
 use crate::wire::{Reader, WireError, WireResult, put_bytes, put_signed, put_varint};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -392,6 +392,29 @@ impl RowGroup {
     /// Access to the columns, for search and for reports.
     pub fn decoder(&mut self) -> &mut Decoder {
         &mut self.decoder
+    }
+
+    /// For each column what it belongs to.
+    pub fn roles(&self) -> Vec<&'static str> {
+        let plan = self.decoder.plan();
+        let mut roles = vec!["line"; plan.columns.len()];
+        let roots = [(self.roots.metadata, "metadata"), (self.roots.formats, "format"), (self.roots.labels, "labels")];
+        for (root, name) in roots {
+            let mut open = vec![root];
+            while let Some(column) = open.pop() {
+                roles[column as usize] = name;
+                match &plan.columns[column as usize].kind {
+                    Kind::Escaped(child) => open.push(*child),
+                    Kind::Shapes(shapes) => {
+                        open.extend(shapes.iter().flatten().filter_map(|p| if let Part::Slot(c) = p { Some(*c) } else { None }));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        roles[self.roots.stream_rows as usize] = "labels";
+        roles[self.roots.time.explicit as usize] = "timestamp";
+        roles
     }
 
     /// The line column.

@@ -26,6 +26,8 @@ pub struct Options {
     pub threads: usize,
     /// How long a replaced object stays for readers that still use it.
     pub grace: Duration,
+    /// How often compaction looks for work.
+    pub compact_every: Duration,
 }
 
 impl Default for Options {
@@ -39,6 +41,7 @@ impl Default for Options {
             query_bytes_max: 256 << 20,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             grace: Duration::from_secs(15 * 60),
+            compact_every: Duration::from_secs(60),
         }
     }
 }
@@ -140,6 +143,21 @@ impl Cursor {
         }
     }
 
+    /// Steps over the next record of an ordered sequence; `place` is the cursor behind the record before.
+    pub fn step(place: &mut Option<Cursor>, timestamp: i64, labels: &Labels) {
+        match place {
+            Some(last) if last.timestamp == timestamp && last.labels == *labels => last.ordinal += 1,
+            Some(last) => {
+                last.timestamp = timestamp;
+                last.ordinal = 1;
+                if last.labels != *labels {
+                    last.labels = labels.clone();
+                }
+            }
+            none => *none = Some(Cursor { timestamp, labels: labels.clone(), ordinal: 1 }),
+        }
+    }
+
     /// The cursor as text for URLs: letters, digits, `-`, `_`.
     pub fn to_text(&self) -> String {
         let mut bytes = self.timestamp.to_be_bytes().to_vec();
@@ -184,30 +202,5 @@ impl Cursor {
         }
         let pairs = parts.chunks_exact(2).map(|p| (p[0], p[1]));
         Some(Cursor { timestamp: i64::from_be_bytes(*timestamp), labels: Labels::new(pairs), ordinal: u64::from_be_bytes(*ordinal) })
-    }
-}
-
-/// Gives each record of an ordered sequence its cursor.
-#[derive(Debug, Default, Clone)]
-pub struct Position {
-    last: Option<Cursor>,
-    previous: Option<Cursor>,
-}
-
-impl Position {
-    /// Steps over the next record; returns the cursor behind it.
-    pub fn advance(&mut self, timestamp: i64, labels: &Labels) -> Cursor {
-        let ordinal = match &self.last {
-            Some(last) if last.timestamp == timestamp && last.labels == *labels => last.ordinal + 1,
-            _ => 1,
-        };
-        let cursor = Cursor { timestamp, labels: labels.clone(), ordinal };
-        self.previous = self.last.replace(cursor.clone());
-        cursor
-    }
-
-    /// The cursor before the last step.
-    pub fn previous(&self) -> Option<Cursor> {
-        self.previous.clone()
     }
 }

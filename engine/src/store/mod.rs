@@ -1,104 +1,109 @@
 //! The store: append, search, scan, over one object store and one WAL.
+//!
+//! Order, always: segment durable, manifest published, WAL trimmed, memtable dropped. A query holds one read view until it ends.
 
 mod api;
-pub use api::*;
+mod background;
+pub(crate) mod flush;
+mod inspect;
+mod job;
+mod memtables;
+mod open;
+mod pool;
+pub(crate) mod publish;
+mod read;
+mod view;
 
-use crate::error::{Error, Result};
-use crate::query::{LabelMatcher, Query};
-use crate::record::{Batch, Labels, Tenant};
-use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
-use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex};
+pub use api::*;
+pub use inspect::{ColumnUsage, Purpose, SegmentUsage, Usage, Verified};
+pub use job::Job;
+pub use open::Ground;
+pub use read::Scan;
+
+pub use crate::compaction::Compacted;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::manifest::{Environment, Manifest};
+use crate::objects::Objects;
+use crate::record::{Batch, Tenant};
+use crate::wal::Wal;
+use memtables::Memtables;
+use pool::Pool;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::{Notify, Semaphore};
+use view::Footers;
 
 /// A log store. Cloning is cheap; clones are one store.
+///
+/// Needs a tokio runtime. Dropping the last clone without [`Store::close`] leaves unflushed records to the WAL.
 #[derive(Debug, Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    tenants: Mutex<HashMap<Tenant, Vec<Arc<Batch>>>>,
-    jobs: Mutex<HashMap<String, Vec<u8>>>,
+/// What all clones share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) manifest: Arc<Manifest>,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) options: Options,
+    pub(crate) pool: Pool,
+    memtables: Arc<Memtables>,
+    writer: OnceLock<WriterState>,
+    footers: Arc<Footers>,
+    /// One flush at a time.
+    flushing: Semaphore,
+    /// One compaction at a time.
+    pub(crate) compacting: Semaphore,
+    wake: Arc<Notify>,
+    stop: tokio::sync::watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct WriterState {
+    wal: Arc<Wal>,
+    id: u128,
+    epoch: u64,
 }
 
 impl Store {
-    /// Opens the store at `url` (a folder, `file://`, `memory://`, `s3://bucket/prefix`).
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Fenced`] when another process owns the WAL; io errors.
-    pub async fn open(_url: &str, _options: Options) -> Result<Store> {
-        Ok(Store { shared: Arc::default() })
-    }
-
     /// Appends records; returns when they are durable and searchable.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Busy`] when the memtables are full; nothing was kept.
+    /// [`ErrorKind::Busy`] when the memtables or the WAL's queue are full, [`ErrorKind::Limit`] for a line longer than
+    /// [`Options::line_bytes_max`]: nothing was kept. Io errors: the records may or may not be found after a restart, all or none.
     pub async fn append(&self, tenant: &Tenant, batch: Batch) -> Result<()> {
-        if !batch.is_empty() {
-            self.lock()?.entry(tenant.clone()).or_default().push(Arc::new(batch));
+        let shared = &self.shared;
+        let writer = shared.writer.get().ok_or_else(|| Error::invalid("the store was opened without a WAL: it takes no appends"))?;
+        if batch.is_empty() {
+            return Ok(());
         }
+        let longest = (0..batch.len()).map(|row| batch.line(row).len()).max().unwrap_or(0);
+        if longest > shared.options.line_bytes_max {
+            return Err(Error::limit(format!("a line of {longest} bytes is longer than the limit of {}", shared.options.line_bytes_max)));
+        }
+        let held = shared.memtables.bytes() + writer.wal.queued_bytes();
+        if held + batch.memory_bytes() > shared.options.memtable_bytes_max && held > 0 {
+            shared.wake.notify_one();
+            return Err(Error::busy(format!(
+                "{held} bytes wait to be flushed, the limit is {}: try again soon",
+                shared.options.memtable_bytes_max
+            )));
+        }
+        let (wal, tenant) = (writer.wal.clone(), tenant.clone());
+        // Encoding and compressing a batch is CPU work.
+        let append = tokio::task::spawn_blocking(move || wal.append(&tenant, batch)).await;
+        append.map_err(|e| Error::internal(format!("an append ended early: {e}")))?.await?;
         Ok(())
-    }
-
-    /// The first `limit` records that match, in order.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Limit`] past a named limit; corrupt or missing objects.
-    pub async fn search(&self, tenant: &Tenant, request: SearchRequest) -> Result<SearchResult> {
-        let all = self.collect(tenant, &request.query, &request.range)?;
-        let mut order: Vec<usize> = (0..all.len()).collect();
-        if request.direction == Direction::Backward {
-            order.reverse();
-        }
-        let mut records = Batch::new();
-        let mut position = Position::default();
-        let mut next = None;
-        for row in order {
-            let record = all.get(row);
-            let cursor = position.advance(record.timestamp, record.labels);
-            if request.after.as_ref().is_some_and(|after| !after.is_before(&cursor, request.direction)) {
-                continue;
-            }
-            if records.len() == request.limit {
-                next = position.previous();
-                break;
-            }
-            records.push_ref(record)?;
-        }
-        Ok(SearchResult { records, next, ..SearchResult::default() })
-    }
-
-    /// Every record that matches, in order, as a stream of batches.
-    ///
-    /// # Errors
-    /// As [`Store::search`].
-    pub async fn scan(&self, tenant: &Tenant, request: ScanRequest) -> Result<Scan> {
-        Ok(Scan { batch: Some(self.collect(tenant, &request.query, &request.range)?) })
-    }
-
-    /// The label sets of the streams that match any of `selectors` (each a list of matchers that all must hold; no selectors: all) and have records in `range`; sorted.
-    ///
-    /// # Errors
-    /// As [`Store::search`].
-    pub async fn series(&self, tenant: &Tenant, selectors: &[Vec<LabelMatcher>], range: RangeInclusive<i64>) -> Result<Vec<Labels>> {
-        let all = self.collect(tenant, &Query::default(), &range)?;
-        let found: BTreeSet<&Labels> = all
-            .iter()
-            .map(|r| r.labels)
-            .filter(|l| selectors.is_empty() || selectors.iter().any(|s| s.iter().all(|m| m.matches(l))))
-            .collect();
-        Ok(found.into_iter().cloned().collect())
     }
 
     /// Writes the memtables out as segments and publishes them.
     ///
     /// # Errors
-    /// Io errors; what could not be written stays in the WAL.
+    /// Io errors; what could not be written stays in the WAL. [`ErrorKind::Fenced`] when a newer process took over this WAL's writer.
     pub async fn flush(&self) -> Result<()> {
-        Ok(())
+        flush::all(&self.shared).await
     }
 
     /// Begins, or resumes, the batch job `key` of `tenant`.
@@ -106,105 +111,42 @@ impl Store {
     /// # Errors
     /// Io errors.
     pub async fn job(&self, tenant: &Tenant, key: &str) -> Result<Job> {
-        let jobs = self.shared.jobs.lock().map_err(|_| Error::internal("a lock is poisoned"))?;
-        Ok(Job {
-            store: self.clone(),
-            tenant: tenant.clone(),
-            key: key.to_string(),
-            state: jobs.get(key).cloned(),
-            report: JobReport::default(),
-        })
+        Job::begin(&self.shared, tenant, key).await
     }
 
-    /// Flushes, stops background work, gives the WAL free.
+    /// Merges small segments into fewer, time-disjoint ones, and deletes objects that were replaced longer ago than the grace period.
+    ///
+    /// # Errors
+    /// Io errors; what is published stays whole whenever it ends.
+    pub async fn compact(&self) -> Result<Compacted> {
+        crate::compaction::all(&self.shared, true).await
+    }
+
+    /// Reads what other processes have published.
+    ///
+    /// # Errors
+    /// Io errors.
+    pub async fn refresh(&self) -> Result<()> {
+        self.shared.manifest.refresh().await.map(|_| ())
+    }
+
+    /// Flushes, stops background work, gives the WAL free once all clones are gone.
     ///
     /// # Errors
     /// Io errors; what could not be flushed stays in the WAL.
     pub async fn close(&self) -> Result<()> {
-        self.flush().await
+        let flushed = self.flush().await;
+        self.shared.stop.send_replace(true);
+        flushed
     }
 
-    fn lock(&self) -> Result<std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Batch>>>>> {
-        self.shared.tenants.lock().map_err(|_| Error::internal("a lock is poisoned"))
-    }
-
-    fn collect(&self, tenant: &Tenant, query: &Query, range: &RangeInclusive<i64>) -> Result<Batch> {
-        let batches = self.lock()?.get(tenant).cloned().unwrap_or_default();
-        let mut rows: Vec<(usize, usize)> = Vec::new();
-        for (b, batch) in batches.iter().enumerate() {
-            let fits =
-                |r: crate::RecordRef<'_>| range.contains(&r.timestamp) && query.matches_stream(r.labels) && query.matches_line(r.line);
-            rows.extend((0..batch.len()).filter(|&r| fits(batch.get(r))).map(|r| (b, r)));
-        }
-        rows.sort_by(|x, y| {
-            let (a, b) = (batches[x.0].get(x.1), batches[y.0].get(y.1));
-            a.timestamp.cmp(&b.timestamp).then_with(|| a.labels.cmp(b.labels)).then(Ordering::Equal)
-        });
-        let mut out = Batch::new();
-        for (b, r) in rows {
-            out.push_ref(batches[b].get(r))?;
-        }
-        Ok(out)
+    /// Bytes that records in memory take, and bytes of the WAL's files.
+    pub fn unflushed_bytes(&self) -> (usize, u64) {
+        (self.shared.memtables.bytes(), self.shared.writer.get().map_or(0, |w| w.wal.stored_bytes()))
     }
 }
 
-/// A running scan.
-#[derive(Debug)]
-pub struct Scan {
-    batch: Option<Batch>,
-}
-
-impl Scan {
-    /// The next records, in order; `None` at the end.
-    ///
-    /// # Errors
-    /// As [`Store::search`]. After an error the scan is over.
-    pub async fn next(&mut self) -> Result<Option<Batch>> {
-        Ok(self.batch.take().filter(|b| !b.is_empty()))
-    }
-
-    /// Where a new scan must begin to go on after the records returned so far; `None` before the first.
-    pub fn cursor(&self) -> Option<&Cursor> {
-        None
-    }
-}
-
-/// A batch ingest that skips the WAL: records go straight to segments, and are published together
-/// with the caller's position, so that a job that died goes on where its last checkpoint was.
-#[derive(Debug)]
-pub struct Job {
-    store: Store,
-    tenant: Tenant,
-    key: String,
-    state: Option<Vec<u8>>,
-    report: JobReport,
-}
-
-impl Job {
-    /// The caller's state at the last checkpoint; `None` when the job is new.
-    pub fn state(&self) -> Option<&[u8]> {
-        self.state.as_deref()
-    }
-
-    /// Adds records, in order. `state` is what [`Job::state`] shall give after a restart once these records, and all before, are published.
-    ///
-    /// # Errors
-    /// Io errors, also of earlier calls. What was not published is written again by the resumed job.
-    pub async fn write(&mut self, batch: Batch, state: Vec<u8>) -> Result<()> {
-        self.report.records += batch.len() as u64;
-        self.report.line_bytes += batch.line_bytes() as u64;
-        self.store.append(&self.tenant, batch).await?;
-        self.state = Some(state);
-        Ok(())
-    }
-
-    /// Publishes what is left and ends the job; its key is free again.
-    ///
-    /// # Errors
-    /// Io errors.
-    pub async fn finish(self) -> Result<JobReport> {
-        let mut jobs = self.store.shared.jobs.lock().map_err(|_| Error::internal("a lock is poisoned"))?;
-        jobs.remove(&self.key);
-        Ok(self.report)
-    }
+/// Whether the same call may succeed later.
+pub(crate) fn is_passing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Busy | ErrorKind::Io)
 }

@@ -31,6 +31,8 @@ pub(crate) struct Wanted {
     pub bytes_max: usize,
     /// Row groups decoded ahead of the merge.
     pub ahead: usize,
+    /// Most records wanted; a batch is given out as soon as it has them.
+    pub rows_max: usize,
 }
 
 /// A merge over one read view.
@@ -60,7 +62,7 @@ type Opening = oneshot::Receiver<Result<(Run, Cost)>>;
 struct Active {
     run: Run,
     at: usize,
-    order: u64,
+    order: (u64, u32),
 }
 
 impl Active {
@@ -75,19 +77,22 @@ impl Active {
 struct Key<'a> {
     timestamp: i64,
     labels: Option<&'a Labels>,
-    order: u64,
+    order: (u64, u32),
 }
 
 fn compare(a: Key<'_>, b: Key<'_>, direction: Direction) -> Ordering {
     let forward = a.timestamp.cmp(&b.timestamp);
     match direction {
         Direction::Forward => forward.then_with(|| a.labels.cmp(&b.labels)).then(a.order.cmp(&b.order)),
-        Direction::Backward => forward.reverse().then_with(|| match (a.labels, b.labels) {
-            (None, None) => Ordering::Equal,
-            (None, _) => Ordering::Less,
-            (_, None) => Ordering::Greater,
-            (Some(a), Some(b)) => b.cmp(a),
-        }).then(b.order.cmp(&a.order)),
+        Direction::Backward => forward
+            .reverse()
+            .then_with(|| match (a.labels, b.labels) {
+                (None, None) => Ordering::Equal,
+                (None, _) => Ordering::Less,
+                (_, None) => Ordering::Greater,
+                (Some(a), Some(b)) => b.cmp(a),
+            })
+            .then(b.order.cmp(&a.order)),
     }
 }
 
@@ -135,7 +140,7 @@ impl Merge {
             let mut cost = Cost::default();
             let run = run::of_batches(&self.memtables, &self.wanted.query, &LineMatcher::new(&self.wanted.query), part, &mut cost);
             spent.add(cost);
-            active.push(Active { run, at: 0, order: u64::MAX });
+            active.push(Active { run, at: 0, order: (u64::MAX, 0) });
         }
         loop {
             active.retain(|a| a.at < a.run.len());
@@ -186,7 +191,14 @@ impl Merge {
 }
 
 /// Gives out rows of the run `best` while they come before those of all others.
-fn drain(active: &mut [Active], best: usize, bound: Option<Key<'_>>, direction: Direction, output: &mut Output, sink: Sink<'_>) -> Result<bool> {
+fn drain(
+    active: &mut [Active],
+    best: usize,
+    bound: Option<Key<'_>>,
+    direction: Direction,
+    output: &mut Output,
+    sink: Sink<'_>,
+) -> Result<bool> {
     let second = least(active, direction, Some(best));
     loop {
         let key = key_of(&active[best], direction);
@@ -288,29 +300,23 @@ struct Output {
     after: Option<Cursor>,
     last: Option<Cursor>,
     stream: Option<(Labels, u32)>,
+    batch_rows: usize,
 }
 
 impl Output {
     fn new(wanted: &Wanted) -> Self {
-        Output { batch: Batch::new(), direction: wanted.direction, after: wanted.after.clone(), last: None, stream: None }
-    }
-
-    fn step(&mut self, timestamp: i64, labels: &Labels) {
-        match &mut self.last {
-            Some(last) if last.timestamp == timestamp && last.labels == *labels => last.ordinal += 1,
-            Some(last) => {
-                last.timestamp = timestamp;
-                last.ordinal = 1;
-                if last.labels != *labels {
-                    last.labels = labels.clone();
-                }
-            }
-            none => *none = Some(Cursor { timestamp, labels: labels.clone(), ordinal: 1 }),
+        Output {
+            batch: Batch::new(),
+            direction: wanted.direction,
+            after: wanted.after.clone(),
+            last: None,
+            stream: None,
+            batch_rows: wanted.rows_max.min(BATCH_ROWS),
         }
     }
 
     fn push(&mut self, record: RecordRef<'_>, sink: Sink<'_>) -> Result<bool> {
-        self.step(record.timestamp, record.labels);
+        Cursor::step(&mut self.last, record.timestamp, record.labels);
         if let (Some(after), Some(last)) = (&self.after, &self.last) {
             if !after.is_before(last, self.direction) {
                 return Ok(true);
@@ -327,7 +333,7 @@ impl Output {
         };
         let format = self.batch.format(record.format)?;
         self.batch.push(record.timestamp, stream, format, record.line, record.metadata)?;
-        if self.batch.line_bytes() >= BATCH_BYTES || self.batch.len() >= BATCH_ROWS {
+        if self.batch.line_bytes() >= BATCH_BYTES || self.batch.len() >= self.batch_rows {
             return Ok(self.flush(sink));
         }
         Ok(true)

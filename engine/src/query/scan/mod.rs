@@ -19,8 +19,8 @@ use std::sync::Arc;
 pub(crate) struct GroupRef {
     /// Key of the segment.
     pub key: Arc<str>,
-    /// Rank of the segment among those of its tenant: decides between records of one timestamp and stream.
-    pub order: u64,
+    /// Rank of the segment among those of its tenant, place in the segment: decides between records of one timestamp and stream.
+    pub order: (u64, u32),
     /// From the segment's footer.
     pub info: GroupInfo,
 }

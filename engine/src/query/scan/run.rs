@@ -58,7 +58,13 @@ pub(super) struct Cost {
 }
 
 /// The matching rows of a row group with timestamps in `range`.
-pub(super) fn of_group(group: &mut RowGroup, query: &Query, matcher: &LineMatcher, range: &RangeInclusive<i64>, cost: &mut Cost) -> Result<Run> {
+pub(super) fn of_group(
+    group: &mut RowGroup,
+    query: &Query,
+    matcher: &LineMatcher,
+    range: &RangeInclusive<i64>,
+    cost: &mut Cost,
+) -> Result<Run> {
     let (streams, ends) = group.streams()?;
     let wanted: Vec<bool> = streams.iter().map(|s| query.matches_stream(s)).collect();
     let mut batch = Batch::new();
@@ -145,7 +151,13 @@ fn hits_of(lines: &Slice, matcher: &LineMatcher) -> Option<Vec<usize>> {
 }
 
 /// The matching rows of the memtables' batches, which are in arrival order.
-pub(super) fn of_batches(batches: &[Arc<Batch>], query: &Query, matcher: &LineMatcher, range: &RangeInclusive<i64>, cost: &mut Cost) -> Run {
+pub(super) fn of_batches(
+    batches: &[Arc<Batch>],
+    query: &Query,
+    matcher: &LineMatcher,
+    range: &RangeInclusive<i64>,
+    cost: &mut Cost,
+) -> Run {
     let mut rows = Vec::new();
     for (index, batch) in batches.iter().enumerate() {
         let wanted: Vec<bool> = batch.streams().iter().map(|s| query.matches_stream(s)).collect();

@@ -9,8 +9,8 @@ use std::ops::RangeInclusive;
 
 /// A group's place in the order of all records, and its bytes.
 struct Place<'a> {
-    first: (i64, &'a Labels, u64),
-    last: (i64, bool, u64),
+    first: (i64, &'a Labels, (u64, u32)),
+    last: (i64, bool, (u64, u32)),
     times: &'a RangeInclusive<i64>,
     bytes: u64,
 }

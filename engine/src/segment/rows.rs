@@ -1,0 +1,112 @@
+//! From batches in arrival order to the rows of row groups.
+
+use super::row_group::Rows;
+use crate::record::{Batch, Labels};
+use crate::shape::Span;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const DAY_NS: i64 = 86_400_000_000_000;
+/// A row group ends with its day once its lines have a part of this many of the most bytes.
+const DAY_CUT_PART: usize = 8;
+
+/// The records of one tenant, dealt out to row groups.
+#[derive(Debug)]
+pub struct Cut {
+    batches: Vec<Arc<Batch>>,
+    /// For each row group its records as (batch, row), in the order (timestamp, arrival).
+    groups: Vec<Vec<(u32, u32)>>,
+}
+
+impl Cut {
+    /// Deals out the records of `batches`, which are in arrival order, to row groups with lines of at most about `bytes_max` bytes, ascending in time.
+    pub fn new(batches: Vec<Arc<Batch>>, bytes_max: usize) -> Cut {
+        let mut rows: Vec<(i64, u32, u32)> = Vec::with_capacity(batches.iter().map(|b| b.len()).sum());
+        for (index, batch) in batches.iter().enumerate() {
+            rows.extend(batch.timestamps().iter().enumerate().map(|(row, &t)| (t, index as u32, row as u32)));
+        }
+        if !rows.is_sorted_by_key(|r| r.0) {
+            rows.sort_by_key(|r| r.0);
+        }
+        let mut groups = Vec::new();
+        let mut group: Vec<(u32, u32)> = Vec::new();
+        let (mut bytes, mut day) = (0, None);
+        for (timestamp, batch, row) in rows {
+            let len = batches[batch as usize].line(row as usize).len();
+            let new_day = day.is_some_and(|d| d != timestamp.div_euclid(DAY_NS)) && bytes >= bytes_max / DAY_CUT_PART;
+            if !group.is_empty() && (new_day || bytes + len > bytes_max) {
+                groups.push(std::mem::take(&mut group));
+                bytes = 0;
+            }
+            day = Some(timestamp.div_euclid(DAY_NS));
+            bytes += len;
+            group.push((batch, row));
+        }
+        if !group.is_empty() {
+            groups.push(group);
+        }
+        Cut { batches, groups }
+    }
+
+    /// The number of row groups.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The rows of group `group`, in the order (stream, timestamp, arrival).
+    pub fn rows(&self, group: usize) -> Rows {
+        let mut places = self.groups[group].clone();
+        let ranks = self.ranks(&places);
+        let rank = |&(batch, row): &(u32, u32)| ranks[batch as usize][self.batches[batch as usize].row_streams()[row as usize] as usize];
+        if !places.is_sorted_by_key(rank) {
+            places.sort_by_key(rank);
+        }
+        let mut rows = Rows::default();
+        let mut stream = None;
+        for place in places {
+            let batch = &self.batches[place.0 as usize];
+            let record = batch.get(place.1 as usize);
+            if stream != Some(rank(&place)) {
+                stream = Some(rank(&place));
+                rows.streams.push((record.labels.clone(), 0));
+            }
+            if let Some(last) = rows.streams.last_mut() {
+                last.1 += 1;
+            }
+            let format = rows.formats.iter().position(|f| f == record.format).unwrap_or_else(|| {
+                rows.formats.push(record.format.clone());
+                rows.formats.len() - 1
+            });
+            rows.row_formats.push(format as u16);
+            rows.timestamps.push(record.timestamp);
+            rows.line_spans.push(append(&mut rows.lines, record.line));
+            rows.metadata_spans.push(append(&mut rows.metadata, record.metadata));
+        }
+        rows
+    }
+
+    /// For each batch the rank of each of its streams among all streams of these records.
+    fn ranks(&self, places: &[(u32, u32)]) -> Vec<Vec<u32>> {
+        let mut used: Vec<Vec<bool>> = self.batches.iter().map(|b| vec![false; b.streams().len()]).collect();
+        for &(batch, row) in places {
+            used[batch as usize][self.batches[batch as usize].row_streams()[row as usize] as usize] = true;
+        }
+        let mut order: BTreeMap<&Labels, u32> = BTreeMap::new();
+        for (batch, used) in self.batches.iter().zip(&used) {
+            order.extend(batch.streams().iter().zip(used).filter(|(_, u)| **u).map(|(s, _)| (s, 0)));
+        }
+        order.values_mut().enumerate().for_each(|(rank, value)| *value = rank as u32);
+        self.batches.iter().map(|b| b.streams().iter().map(|s| order.get(s).copied().unwrap_or(0)).collect()).collect()
+    }
+}
+
+fn append(arena: &mut Vec<u8>, bytes: &[u8]) -> Span {
+    let at = arena.len() as u32;
+    arena.extend_from_slice(bytes);
+    Span { at, len: bytes.len() as u32 }
+}
