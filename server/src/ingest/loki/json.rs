@@ -5,7 +5,7 @@
 
 use super::metadata::MetadataSeed;
 use super::{Sink, Stream};
-use crate::ingest::{Parsed, RecordLimits};
+use crate::ingest::request::{Parsed, RecordLimits};
 use haystore::{Error, Labels, Result};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;

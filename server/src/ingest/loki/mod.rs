@@ -14,7 +14,7 @@ pub use json::parse_json;
 pub use labels::parse_labels;
 pub use protobuf::parse_protobuf;
 
-use super::{Parsed, RecordLimits};
+use super::request::{Parsed, RecordLimits};
 use haystore::{Error, Format, Labels, Metadata, Result, Value};
 
 /// Most pairs of structured metadata, nested values counted, that one entry may have.

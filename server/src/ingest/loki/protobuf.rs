@@ -10,7 +10,7 @@
 //! | entry | 1 = timestamp {1 = seconds, 2 = nanos}, 2 = line, 3 = structured metadata (repeated {1 = name, 2 = value}) |
 
 use super::{METADATA_VALUES_MAX, Sink, Stream, encode_metadata, parse_labels};
-use crate::ingest::{Parsed, RecordLimits};
+use crate::ingest::request::{Parsed, RecordLimits};
 use haystore::{Error, Result, Value};
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint};

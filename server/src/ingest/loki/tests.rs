@@ -1,5 +1,5 @@
 use super::*;
-use crate::ingest::RecordLimits;
+use crate::ingest::request::{Parsed, RecordLimits};
 
 const LIMITS: RecordLimits = RecordLimits { line_bytes_max: 1 << 20, request_records_max: 1000 };
 
