@@ -63,15 +63,9 @@ pub fn push_timestamp(out: &mut Vec<u8>, nanoseconds: i64) {
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     // Years of 64-bit nanoseconds lie between 1677 and 2262: each part has its fixed width.
     let mut text = *b"0000-00-00T00:00:00.000000000Z";
-    for (value, at, width) in [
-        (year, 0, 4),
-        (month, 5, 2),
-        (day, 8, 2),
-        (second / 3600, 11, 2),
-        (second / 60 % 60, 14, 2),
-        (second % 60, 17, 2),
-        (nanos, 20, 9),
-    ] {
+    for (value, at, width) in
+        [(year, 0, 4), (month, 5, 2), (day, 8, 2), (second / 3600, 11, 2), (second / 60 % 60, 14, 2), (second % 60, 17, 2), (nanos, 20, 9)]
+    {
         let mut value = value.unsigned_abs();
         for digit in text[at..at + width].iter_mut().rev() {
             *digit = b'0' + (value % 10) as u8;

@@ -7,8 +7,8 @@ use super::metadata::MetadataSeed;
 use super::{Sink, Stream};
 use crate::ingest::request::{Parsed, RecordLimits};
 use haystore::{Error, Labels, Result};
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// Reads a decompressed push body.

@@ -11,6 +11,7 @@ mod metadata;
 mod protobuf;
 
 pub use json::parse_json;
+pub(crate) use labels::LabelReader;
 pub use labels::parse_labels;
 pub use protobuf::parse_protobuf;
 

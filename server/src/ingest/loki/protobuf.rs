@@ -84,9 +84,8 @@ fn push_entry(bytes: &[u8], stream: &mut Stream, sink: &mut Sink) -> Result<()> 
 }
 
 fn nanoseconds(timestamp: &Timestamp) -> Result<i64, String> {
-    i64::try_from(i128::from(timestamp.seconds) * 1_000_000_000 + i128::from(timestamp.nanos)).map_err(|_| {
-        format!("timestamp {} s + {} ns is outside of what 64 bits of nanoseconds hold", timestamp.seconds, timestamp.nanos)
-    })
+    i64::try_from(i128::from(timestamp.seconds) * 1_000_000_000 + i128::from(timestamp.nanos))
+        .map_err(|_| format!("timestamp {} s + {} ns is outside of what 64 bits of nanoseconds hold", timestamp.seconds, timestamp.nanos))
 }
 
 fn leaf<M: Message + Default>(bytes: &[u8]) -> Result<M> {

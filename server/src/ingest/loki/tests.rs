@@ -24,8 +24,7 @@ fn a_push_gives_its_entries_in_order() {
         (-3, "{c=\"3\"}", b"", ""),
         (4, "{c=\"3\"}", b"late", ""),
     ];
-    let expected: Vec<_> =
-        expected.iter().map(|(t, l, line, m)| (*t, (*l).to_string(), line.to_vec(), (*m).to_string())).collect();
+    let expected: Vec<_> = expected.iter().map(|(t, l, line, m)| (*t, (*l).to_string(), line.to_vec(), (*m).to_string())).collect();
     assert_eq!(lines(&parsed), expected);
     assert_eq!(parsed.rejected, 1);
     assert_eq!(parsed.errors[0].record, 3);
@@ -69,9 +68,8 @@ fn malformed_bodies_are_errors_and_never_panics() {
 fn limits_hold() {
     let deep = format!("{}1{}", "[".repeat(60), "]".repeat(60));
     let wide = vec!["0"; METADATA_VALUES_MAX + 1].join(",");
-    let parsed = json(&format!(
-        r#"{{"streams":[{{"stream":{{}},"values":[["1","a",{{"k":{deep}}}],["2","b",{{"k":[{wide}]}}],["3","c"]]}}]}}"#
-    ));
+    let parsed =
+        json(&format!(r#"{{"streams":[{{"stream":{{}},"values":[["1","a",{{"k":{deep}}}],["2","b",{{"k":[{wide}]}}],["3","c"]]}}]}}"#));
     assert_eq!((parsed.batch.len(), parsed.rejected), (1, 2));
     let many = vec![r#"["1",""]"#; LIMITS.request_records_max + 1].join(",");
     for body in [
@@ -107,24 +105,16 @@ fn entry(seconds: i64, nanos: i64, line: &[u8], pairs: &[(&str, &str)]) -> Vec<u
 #[test]
 fn protobuf_gives_the_same() {
     let labels = field(1, br#"{a="1", b="t\"\n\u00e9\x41"}"#);
-    let first = [
-        entry(1, 5, b"one", &[]),
-        labels,
-        entry(-1, 999_999_999, b"\xff\0", &[("k", "v")]),
-        varint(3, 77),
-        entry(i64::MAX, 0, b"x", &[]),
-    ]
-    .concat();
+    let first =
+        [entry(1, 5, b"one", &[]), labels, entry(-1, 999_999_999, b"\xff\0", &[("k", "v")]), varint(3, 77), entry(i64::MAX, 0, b"x", &[])]
+            .concat();
     let second = [field(1, b"{a=1}"), entry(1, 0, b"lost", &[])].concat();
     let body = [field(1, &first), field(1, &second)].concat();
     let parsed = parse_protobuf(&body, &LIMITS).unwrap();
     let labels = "{a=\"1\", b=\"t\\\"\\néA\"}".to_string();
     assert_eq!(
         lines(&parsed),
-        [
-            (1_000_000_005, labels.clone(), b"one".to_vec(), String::new()),
-            (-1, labels, b"\xff\0".to_vec(), r#"{"k":"v"}"#.to_string())
-        ]
+        [(1_000_000_005, labels.clone(), b"one".to_vec(), String::new()), (-1, labels, b"\xff\0".to_vec(), r#"{"k":"v"}"#.to_string())]
     );
     assert_eq!(parsed.rejected, 2);
     for end in 0..body.len() {
@@ -144,7 +134,19 @@ fn label_texts() {
     ] {
         assert_eq!(parse_labels(text).unwrap().to_string(), expected, "{text}");
     }
-    for bad in ["", "{", "{a}", "{a=}", "{a=\"}", "{a=\"\\q\"}", "{a=\"\\xff\"}", "{a=\"\\ud800\"}", "{a=\"b\"} x", "{a=\"\\x4", "{a=\"b\" c=\"d\"}"] {
+    for bad in [
+        "",
+        "{",
+        "{a}",
+        "{a=}",
+        "{a=\"}",
+        "{a=\"\\q\"}",
+        "{a=\"\\xff\"}",
+        "{a=\"\\ud800\"}",
+        "{a=\"b\"} x",
+        "{a=\"\\x4",
+        "{a=\"b\" c=\"d\"}",
+    ] {
         assert!(parse_labels(bad).is_err(), "{bad}");
     }
 }
