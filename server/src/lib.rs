@@ -1,4 +1,4 @@
-//! Haystore's server: HTTP and wire protocols around one [`haystore::Store`].
+//! Haystore's server: wire protocols, encoders and the command line, around the engine.
 
 pub mod answer;
 pub mod http;

@@ -6,11 +6,11 @@
 use super::decode::decode_body;
 use super::problem::Problem;
 use super::state::{App, BUDGET_UNIT_BYTES};
+use crate::ingest::BodyError;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use haystore::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -56,16 +56,11 @@ impl IngestBody {
         let guess = packed.saturating_mul(16).saturating_add(1 << 16).min(bytes_max);
         self.budget.grow(packed + guess * PARSE_FACTOR)?;
         let mut unpacked = decode_body(&self.encoding, &self.bytes, guess);
-        if guess < bytes_max && unpacked.as_ref().is_err_and(|e| e.kind() == ErrorKind::Limit) {
+        if guess < bytes_max && matches!(unpacked, Err(BodyError::TooLarge(_))) {
             self.budget.grow(packed + bytes_max * PARSE_FACTOR)?;
             unpacked = decode_body(&self.encoding, &self.bytes, bytes_max);
         }
-        let bytes = unpacked.map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, e.message()),
-            ErrorKind::Limit => Problem::too_large(format!("the body unpacks to more than {bytes_max} bytes")),
-            _ => Problem::from(e),
-        })?;
-        Ok((Bytes::from(bytes), Grant(self.budget)))
+        Ok((unpacked?.map_or(self.bytes, Bytes::from), Grant(self.budget)))
     }
 }
 

@@ -10,7 +10,7 @@ pub struct ServeConfig {
     pub listen: SocketAddr,
     /// Most bytes of one request's body, also after decompression. Past it: 413.
     pub body_bytes_max: usize,
-    /// Most records of one ingest request. Past it: 413.
+    /// Most entries of one Loki push. Past it: 413.
     pub request_records_max: usize,
     /// Longest line of a record, in bytes. Past it: a per-record error.
     pub line_bytes_max: usize,

@@ -1,8 +1,8 @@
 //! Times, durations and ranges as Loki's API writes them.
 
-use super::language;
 use super::params::Params;
 use super::problem::Problem;
+use haystore::query::time as points;
 
 /// A point in time: integer nanoseconds, integer seconds (up to ten digits), fractional seconds, or RFC 3339.
 ///
@@ -30,7 +30,7 @@ pub fn time(text: &str, now: i64) -> Result<i64, Problem> {
         let nanos = seconds * 1e9;
         return if nanos.abs() < 9.2e18 { Ok(nanos as i64) } else { Err(bad()) };
     }
-    language::time(text, now).map_err(|_| bad())
+    points::parse(text, now).map_err(|_| bad())
 }
 
 /// A duration, `1h30m`, `7d`, `1.5h`, in nanoseconds.

@@ -3,18 +3,19 @@
 //! What holds: `start` is included, `end` is not; a client that pages by time (moving `start` or `end` to the last entry's
 //! timestamp) sees everything as long as its limit is larger than the longest run of equal timestamps, and is warned when it is not.
 
+use super::loki_params;
 use super::loki_params::{start_end, time};
 use super::native_search::limit;
 use super::params::Params;
 use super::problem::{LokiProblem, Problem};
 use super::state::{App, now, tenant};
 use super::stream::{Gone, Sender, channel};
-use super::{language, loki_params};
 use crate::answer::loki::Streams;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, header};
 use axum::response::{IntoResponse, Response};
+use haystore::query::logql;
 use haystore::{Direction, QueryStats, Result as StoreResult, SearchRequest, SearchResult};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -67,7 +68,7 @@ async fn answer(app: App, headers: &HeaderMap, params: &Params, range: RangeIncl
     let tenant = tenant(headers)?;
     let text = params.filled("query").ok_or_else(|| Problem::bad("the parameter query is missing"))?;
     let request = SearchRequest {
-        query: language::query(text)?,
+        query: logql::parse_strict(text)?,
         range,
         limit: limit(&app, params, LIMIT_DEFAULT)?,
         direction: [Direction::Backward, Direction::Forward][params.word("direction", &["backward", "forward"])?],

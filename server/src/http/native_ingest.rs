@@ -1,12 +1,13 @@
 //! `POST /api/v1/ingest`: lines, NDJSON or CSV.
 
-use super::body::read_ingest;
+use super::body::{IngestBody, read_ingest};
 use super::metrics::Protocol;
+use super::native_parse;
 use super::params::{Params, media_type};
-use super::parsers::{self, NativeOptions, Parsed};
 use super::problem::{NativeProblem, Problem};
 use super::state::{App, now, tenant};
 use crate::answer::json::{push_fmt, push_string};
+use crate::ingest::{InputFormat, OddLines, ReadOptions, RecordError, Report, TimeRules, Timestamps};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, StatusCode, header};
@@ -22,22 +23,15 @@ pub async fn ingest(State(app): State<App>, request: Request<Body>) -> Result<Re
     let body_bytes = body.bytes.len() as u64;
     // In a task of its own: a client that goes away does not leave half of an append behind.
     let work = async move {
-        let (parsed, _grant) = {
-            let app = app.clone();
-            tokio::task::spawn_blocking(move || {
-                let (bytes, grant) = body.unpack(&app)?;
-                Ok::<_, Problem>((parsers::parse(&bytes, &options)?, grant))
-            })
-            .await??
-        };
-        let outcome = append(&app, &tenant, parsed).await;
-        app.metrics.ingested(Protocol::Native, outcome.accepted, outcome.rejected, outcome.line_bytes, body_bytes);
+        let outcome = store(&app, &tenant, body, options).await?;
+        let (accepted, rejected) = (outcome.accepted, outcome.report.counts.rejected);
+        app.metrics.ingested(Protocol::Native, accepted, rejected, outcome.line_bytes, body_bytes);
         outcome.answer()
     };
     Ok(tokio::spawn(work).await.map_err(Problem::from)??)
 }
 
-fn options(app: &App, headers: &HeaderMap, params: &Params) -> Result<NativeOptions, Problem> {
+fn options(app: &App, headers: &HeaderMap, params: &Params) -> Result<ReadOptions, Problem> {
     let mut labels = Vec::new();
     for label in params.all("label") {
         match label.split_once('=') {
@@ -59,31 +53,30 @@ fn options(app: &App, headers: &HeaderMap, params: &Params) -> Result<NativeOpti
         }
         .to_string(),
     };
-    if !["auto", "lines", "ndjson", "csv"].contains(&format.as_str()) {
-        return Err(Problem::bad(format!("format={format:?}: it is one of auto, lines, ndjson, csv")));
-    }
-    Ok(NativeOptions {
-        format,
+    let now = now();
+    let timestamps = [Timestamps::Auto, Timestamps::All(now)][params.word("timestamps", &["auto", "none"])?];
+    Ok(ReadOptions {
+        format: format.parse::<InputFormat>()?,
         labels: Labels::new(labels),
         time_field: params.filled("time_field").map(str::to_string),
-        find_timestamps: params.word("timestamps", &["auto", "none"])? == 0,
+        timestamps,
+        odd_lines: OddLines::Reject,
         line_bytes_max: app.config.line_bytes_max,
-        request_records_max: app.config.request_records_max,
-        now: now(),
+        ..ReadOptions::new(TimeRules::new(now))
     })
 }
 
 struct Outcome {
     accepted: u64,
-    rejected: u64,
     line_bytes: u64,
-    errors: Vec<(u64, String)>,
+    report: Report,
     failed: Option<Problem>,
 }
 
-async fn append(app: &App, tenant: &Tenant, parsed: Parsed) -> Outcome {
-    let mut outcome = Outcome { accepted: 0, rejected: parsed.rejected, line_bytes: 0, errors: parsed.errors, failed: None };
-    for batch in parsed.batches {
+async fn store(app: &App, tenant: &Tenant, body: IngestBody, options: ReadOptions) -> Result<Outcome, Problem> {
+    let (mut batches, parsing) = native_parse::start(app, body, options);
+    let mut outcome = Outcome { accepted: 0, line_bytes: 0, report: Report::default(), failed: None };
+    while let Some(batch) = batches.recv().await {
         let (records, line_bytes) = (batch.len() as u64, batch.line_bytes() as u64);
         if let Err(e) = app.store.append(tenant, batch).await {
             outcome.failed = Some(e.into());
@@ -92,7 +85,12 @@ async fn append(app: &App, tenant: &Tenant, parsed: Parsed) -> Outcome {
         outcome.accepted += records;
         outcome.line_bytes += line_bytes;
     }
-    outcome
+    drop(batches);
+    match parsing.await? {
+        Ok(report) => outcome.report = report,
+        Err(problem) => outcome.failed = outcome.failed.or(Some(problem)),
+    }
+    Ok(outcome)
 }
 
 impl Outcome {
@@ -100,19 +98,19 @@ impl Outcome {
         let status = match &self.failed {
             Some(problem) if self.accepted == 0 => return Err(problem.clone()),
             Some(problem) => problem.status,
-            None if self.rejected > 0 => StatusCode::BAD_REQUEST,
+            None if self.report.counts.rejected > 0 => StatusCode::BAD_REQUEST,
             None => StatusCode::OK,
         };
         let mut out = Vec::new();
-        push_fmt(&mut out, format_args!("{{\"accepted\":{},\"rejected\":{},\"errors\":[", self.accepted, self.rejected));
-        for (i, (record, message)) in self.errors.iter().enumerate() {
-            push_fmt(&mut out, format_args!("{}{{\"record\":{record},\"message\":", if i > 0 { "," } else { "" }));
+        push_fmt(&mut out, format_args!("{{\"accepted\":{},\"rejected\":{},\"errors\":[", self.accepted, self.report.counts.rejected));
+        for (i, RecordError { line, message }) in self.report.errors.iter().enumerate() {
+            push_fmt(&mut out, format_args!("{}{{\"record\":{line},\"message\":", if i > 0 { "," } else { "" }));
             push_string(&mut out, message);
             out.push(b'}');
         }
         out.push(b']');
         if let Some(problem) = self.failed {
-            // The store refused a later part: the sender goes on behind the records accepted and rejected so far.
+            // The store refused a later part of the body.
             out.extend_from_slice(b",\"error\":");
             push_string(&mut out, &problem.message);
         }

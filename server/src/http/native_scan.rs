@@ -28,7 +28,7 @@ pub async fn scan(State(app): State<App>, request: Request<Body>) -> Result<Resp
     let (headers, params) = Params::read(&app, request).await?;
     let tenant = tenant(&headers)?;
     let request =
-        ScanRequest { query: language::query(params.get("query").unwrap_or(""))?, range: range(&params)?, after: after(&params)? };
+        ScanRequest { query: language::native_query(params.get("query").unwrap_or(""))?, range: range(&params)?, after: after(&params)? };
     let raw = params.word("format", &["raw", "ndjson"])? == 0;
     let turn = app.scan_turn().await?;
     let scan = app.store.scan(&tenant, request).await?;

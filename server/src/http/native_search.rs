@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderValue, Request, header};
 use axum::response::{IntoResponse, Response};
+use haystore::query::time;
 use haystore::{Cursor, Direction, Error, RecordRef, Result as StoreResult, SearchRequest, SearchResult};
 use std::ops::RangeInclusive;
 
@@ -32,7 +33,7 @@ pub async fn search(State(app): State<App>, request: Request<Body>) -> Result<Re
     let (headers, params) = Params::read(&app, request).await?;
     let tenant = tenant(&headers)?;
     let request = SearchRequest {
-        query: language::query(params.get("query").unwrap_or(""))?,
+        query: language::native_query(params.get("query").unwrap_or(""))?,
         range: range(&params)?,
         limit: limit(&app, &params, LIMIT_DEFAULT)?,
         direction: [Direction::Forward, Direction::Backward][params.word("direction", &["forward", "backward"])?],
@@ -68,8 +69,8 @@ pub async fn search(State(app): State<App>, request: Request<Body>) -> Result<Re
 /// `from` (included) to `to` (excluded); without them everything.
 pub fn range(params: &Params) -> Result<RangeInclusive<i64>, Problem> {
     let now = now();
-    let time = |name: &str| params.filled(name).map(|text| language::time(text, now).map_err(|e| e.at(name))).transpose();
-    let (from, to) = (time("from")?.unwrap_or(i64::MIN), time("to")?);
+    let at = |name: &str| params.filled(name).map(|text| time::parse(text, now).map_err(|e| e.at(name))).transpose();
+    let (from, to) = (at("from")?.unwrap_or(i64::MIN), at("to")?);
     match to {
         Some(to) if to < from || to == i64::MIN => Err(Problem::bad("from lies behind to")),
         Some(to) => Ok(from..=to - 1),

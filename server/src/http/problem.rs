@@ -1,5 +1,6 @@
 //! Errors as answers: a status, a sentence, and the two forms in which clients read them.
 
+use crate::ingest::BodyError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use haystore::{Error, ErrorKind};
@@ -56,6 +57,17 @@ impl From<Error> for Problem {
             ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Problem::new(status, error.message())
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        let status = match error {
+            BodyError::UnknownEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            BodyError::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            BodyError::Damaged { .. } => StatusCode::BAD_REQUEST,
+        };
+        Problem::new(status, error.to_string())
     }
 }
 

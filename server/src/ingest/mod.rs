@@ -1,6 +1,36 @@
-//! Ingest: request bodies in, batches of records and the complaints about the rest out.
+//! Ingest: bytes of files and request bodies in, [`haystore::Batch`]es out.
 //!
-//! One module a protocol. Nothing here does IO or knows HTTP.
+//! | step | where | in -> out |
+//! |---|---|---|
+//! | unpack | [`decode`] | compressed bytes -> bytes |
+//! | decide | [`detect`] | first 64 KiB -> [`Plan`]: format, delimiter, columns, where the time is |
+//! | cut, read | [`Parser`], [`RecordReader`], [`parse_body`] | bytes -> records in batches, a report, a place to resume at |
+//! | read a push | [`loki`] | Loki's JSON and protobuf -> records, a count of the bad ones |
+//! | find the time | [`timestamp`], `json`, `csv` | line -> i64 nanoseconds |
+//!
+//! What holds: the line of a record is the input's bytes, unchanged; records come in input order; joined with
+//! newlines they are the input, up to its last newline (exceptions, each of them counted or stated: lines past
+//! `line_bytes_max`; empty and bad lines of NDJSON request bodies). The result depends on the bytes and the
+//! options alone, never on how the bytes were cut when they arrived.
+//! This module must not know HTTP, the store, or where its bytes come from.
 
+mod civil;
+mod csv;
+pub mod decode;
+pub mod detect;
+mod json;
 pub mod loki;
+mod options;
+mod parser;
+mod reader;
 pub mod request;
+mod state;
+pub mod timestamp;
+
+pub use decode::{BodyError, Input, decode_body};
+pub use detect::{Plan, detect};
+pub use options::{InputFormat, OddLines, ReadOptions, Timestamps};
+pub use parser::{Parser, RecordError, Report, Step};
+pub use reader::{RecordReader, parse_body};
+pub use state::ReaderState;
+pub use timestamp::TimeRules;

@@ -27,7 +27,7 @@ pub struct Parsed {
 /// Why one record was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordError {
-    /// The record's number in its body, from 0, rejected ones counted too.
+    /// The record's number in its body, from 1, rejected ones counted too.
     pub record: u64,
     /// What is wrong with it.
     pub message: String,
@@ -40,7 +40,7 @@ impl Parsed {
     /// Counts the next record as rejected.
     pub fn reject(&mut self, message: impl Into<String>) {
         if self.errors.len() < Self::ERRORS_MAX {
-            let record = self.batch.len() as u64 + self.rejected;
+            let record = self.batch.len() as u64 + self.rejected + 1;
             self.errors.push(RecordError { record, message: message.into() });
         }
         self.rejected += 1;

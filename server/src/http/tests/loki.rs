@@ -108,7 +108,7 @@ async fn bad_entries_are_counted_and_bad_bodies_refused() {
     let body = r#"{"streams":[{"stream":{"a":"b"},"values":[["5","five"],["soon","x"],["99999999999999999999","y"],["6","six"]]}]}"#;
     let answer = server.post(PUSH, &JSON, body.as_bytes()).await;
     assert_eq!(answer.status, 400);
-    assert!(answer.text().starts_with("2 of 4 entries were rejected, 2 were kept; entry 1: timestamp \"soon\""), "{}", answer.text());
+    assert!(answer.text().starts_with("2 of 4 entries were rejected, 2 were kept; entry 2: timestamp \"soon\""), "{}", answer.text());
     let streams = vec![
         Stream { labels: "{a=b}".into(), entries: vec![entry(1, 0, b"lost")], hash: 0 },
         Stream { labels: "{a=\"c\"}".into(), entries: vec![entry(0, 7, b"seven"), entry(i64::MAX, 0, b"far")], hash: 0 },

@@ -15,22 +15,22 @@ pub fn parse_labels(text: &str) -> Result<Labels, String> {
     if reader.at == text.len() { Ok(labels) } else { Err(reader.error("the end")) }
 }
 
-pub(crate) struct LabelReader<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) at: usize,
+struct LabelReader<'a> {
+    text: &'a str,
+    at: usize,
 }
 
 impl LabelReader<'_> {
-    pub(crate) fn error(&self, wanted: &str) -> String {
+    fn error(&self, wanted: &str) -> String {
         format!("labels: expected {wanted} at byte {}", self.at)
     }
 
-    pub(crate) fn spaces(&mut self) {
+    fn spaces(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
     }
 
-    pub(crate) fn eat(&mut self, token: &str) -> bool {
+    fn eat(&mut self, token: &str) -> bool {
         self.spaces();
         let found = self.text[self.at..].starts_with(token);
         if found {
@@ -65,7 +65,7 @@ impl LabelReader<'_> {
     }
 
     /// A bare or quoted name.
-    pub(crate) fn name(&mut self) -> Result<String, String> {
+    fn name(&mut self) -> Result<String, String> {
         self.spaces();
         if self.text[self.at..].starts_with('"') {
             return self.string();
@@ -80,7 +80,7 @@ impl LabelReader<'_> {
     }
 
     /// A Go string literal.
-    pub(crate) fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Result<String, String> {
         let rest = &self.text[self.at..];
         if let Some(raw) = rest.strip_prefix('`') {
             let len = raw.find('`').ok_or_else(|| self.error("a closing backquote"))?;

@@ -11,7 +11,6 @@ mod metadata;
 mod protobuf;
 
 pub use json::parse_json;
-pub(crate) use labels::LabelReader;
 pub use labels::parse_labels;
 pub use protobuf::parse_protobuf;
 

@@ -27,7 +27,7 @@ fn a_push_gives_its_entries_in_order() {
     let expected: Vec<_> = expected.iter().map(|(t, l, line, m)| (*t, (*l).to_string(), line.to_vec(), (*m).to_string())).collect();
     assert_eq!(lines(&parsed), expected);
     assert_eq!(parsed.rejected, 1);
-    assert_eq!(parsed.errors[0].record, 3);
+    assert_eq!(parsed.errors[0].record, 4);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn bad_entries_are_counted_and_the_good_kept() {
     ));
     assert_eq!(parsed.batch.iter().map(|r| r.timestamp).collect::<Vec<_>>(), [1, 6, 7]);
     assert_eq!(parsed.rejected, 7);
-    assert_eq!(parsed.errors.iter().map(|e| e.record).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(parsed.errors.iter().map(|e| e.record).collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[test]
