@@ -6,6 +6,7 @@
 
 use super::config::ServeConfig;
 use super::router;
+use super::stall::StallGuard;
 use super::state::App;
 use anyhow::Context as _;
 use haystore::Store;
@@ -101,7 +102,7 @@ async fn connection(stream: TcpStream, router: axum::Router, app: App, mut stopp
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
         .max_buf_size(CONNECTION_BUFFER_BYTES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(StallGuard::new(stream, app.config.stall_max)), TowerToHyperService::new(router));
     let mut connection = std::pin::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

@@ -30,6 +30,7 @@ mod native_scan;
 mod native_search;
 mod params;
 mod problem;
+mod stall;
 mod state;
 mod stream;
 #[cfg(test)]

@@ -54,7 +54,8 @@ async fn every_content_encoding_is_taken() {
     expected += "chunked\n";
     let mut found: Vec<String> = server.get("/api/v1/scan").await.text().lines().map(str::to_string).collect();
     let mut expected: Vec<String> = expected.lines().map(str::to_string).collect();
-    (found.sort(), expected.sort());
+    found.sort();
+    expected.sort();
     assert_eq!(found, expected);
     let wrong = server.post(LINES, &[("Content-Encoding", "gzip")], b"plain text").await;
     assert_eq!(wrong.status, 400, "{}", wrong.text());

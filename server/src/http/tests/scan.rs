@@ -66,6 +66,21 @@ async fn a_stalled_client_is_dropped() {
 }
 
 #[tokio::test]
+async fn a_stalled_client_loses_its_connection_even_when_all_is_produced() {
+    let config = crate::ServeConfig { stall_max: Duration::from_millis(100), answer_pieces_max: 1000, ..crate::ServeConfig::default() };
+    let server = Server::with(config).await;
+    let line = vec![b'x'; 1 << 20];
+    server.fill(&[], (0..20).map(|i| (i, line.as_slice()))).await;
+    let mut stalled = Connection::open(server.address).await;
+    stalled.send(b"GET /api/v1/scan HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    metric(&server, "haystore_scans_total{end=\"complete\"} 1").await;
+    // The one that asks is left.
+    metric(&server, "haystore_http_connections 1").await;
+    assert!(!stalled.answer().await.complete);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_producer_that_fails_never_ends_cleanly() {
     let (sender, body) = channel(2, Duration::from_secs(5));
     let body = std::sync::Mutex::new(Some(body));
