@@ -1,8 +1,23 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
 pub mod error;
-pub mod query;
+pub mod wire;
+
 pub mod record;
+
+pub mod disk;
+pub mod objects;
+pub mod wal;
+
+pub mod column;
+pub mod encoding;
+pub mod segment;
+pub mod shape;
+
+pub mod manifest;
+
+pub mod query;
+
 pub mod store;
 
 pub use error::{Error, ErrorKind, Result};

@@ -9,6 +9,7 @@ pub mod logql;
 mod needle;
 mod pattern;
 pub mod prune;
+pub(crate) mod scan;
 pub mod time;
 
 pub use needle::LineMatcher;

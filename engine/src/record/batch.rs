@@ -37,6 +37,27 @@ pub struct RecordRef<'a> {
     pub metadata: &'a [u8],
 }
 
+/// The arenas of a [`Batch`], borrowed.
+pub(crate) struct Arenas<'a> {
+    pub lines: &'a [u8],
+    pub line_ends: &'a [u32],
+    pub metadata: &'a [u8],
+    pub metadata_ends: &'a [u32],
+}
+
+/// Everything a [`Batch`] is made of; the fields mean what they mean there.
+pub(crate) struct Parts {
+    pub streams: Vec<Labels>,
+    pub formats: Vec<Format>,
+    pub timestamps: Vec<i64>,
+    pub row_streams: Vec<u32>,
+    pub row_formats: Vec<u16>,
+    pub lines: Vec<u8>,
+    pub line_ends: Vec<u32>,
+    pub metadata: Vec<u8>,
+    pub metadata_ends: Vec<u32>,
+}
+
 impl Batch {
     /// The most bytes of lines, or of metadata, in one batch.
     pub const BYTES_MAX: usize = u32::MAX as usize;
@@ -157,6 +178,11 @@ impl Batch {
         &self.lines[start..self.line_ends[row] as usize]
     }
 
+    /// All lines back to back, and the end of each.
+    pub fn lines(&self) -> (&[u8], &[u32]) {
+        (&self.lines, &self.line_ends)
+    }
+
     /// The stored metadata of record `row`; empty when there is none.
     pub fn metadata(&self, row: usize) -> &[u8] {
         let start = if row == 0 { 0 } else { self.metadata_ends[row - 1] as usize };
@@ -186,6 +212,31 @@ impl Batch {
     /// Index into [`Batch::formats`], one a record.
     pub fn row_formats(&self) -> &[u16] {
         &self.row_formats
+    }
+
+    /// The arenas and where each record ends in them.
+    pub(crate) fn arenas(&self) -> Arenas<'_> {
+        Arenas { lines: &self.lines, line_ends: &self.line_ends, metadata: &self.metadata, metadata_ends: &self.metadata_ends }
+    }
+
+    /// A batch of these parts.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] when they don't fit together.
+    pub(crate) fn from_parts(parts: Parts) -> Result<Self> {
+        let Parts { streams, formats, timestamps, row_streams, row_formats, lines, line_ends, metadata, metadata_ends } = parts;
+        let rows = timestamps.len();
+        let same_rows = [row_streams.len(), row_formats.len(), line_ends.len(), metadata_ends.len()].iter().all(|&n| n == rows);
+        let known = row_streams.iter().all(|&i| (i as usize) < streams.len()) && row_formats.iter().all(|&i| (i as usize) < formats.len());
+        let fits = |ends: &[u32], len: usize| ends.is_sorted() && ends.last().map_or(0, |&end| end as usize) == len;
+        if !(same_rows && known && fits(&line_ends, lines.len()) && fits(&metadata_ends, metadata.len())) {
+            return Err(Error::invalid("the parts of a batch don't fit together"));
+        }
+        let stream_index: HashMap<_, _, _> = streams.iter().cloned().zip(0..).collect();
+        if stream_index.len() != streams.len() {
+            return Err(Error::invalid("a stream occurs twice in a batch"));
+        }
+        Ok(Batch { streams, stream_index, formats, timestamps, row_streams, row_formats, lines, line_ends, metadata, metadata_ends })
     }
 
     /// Forgets all records, streams and formats, keeps the memory.

@@ -1,5 +1,7 @@
 //! Labels: the small sorted key=value set that names a stream.
 
+use super::{Metadata, Value};
+use crate::error::{Error, Result};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -34,6 +36,23 @@ impl Labels {
     /// Name and value of each label, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> + '_ {
         self.0.iter().map(|(k, v)| (&**k, &**v))
+    }
+
+    /// The labels as one canonical JSON object of strings, the form in which segments store them; empty for no labels.
+    pub fn encode(&self) -> Vec<u8> {
+        Metadata(self.iter().map(|(k, v)| (k.to_string(), Value::Str(v.to_string()))).collect()).encode()
+    }
+
+    /// The inverse of [`Labels::encode`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Invalid`] when `bytes` are no labels.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let pairs = Metadata::decode(bytes)?.0.into_iter().map(|(k, v)| match v {
+            Value::Str(v) => Ok((k, v)),
+            _ => Err(Error::invalid("a label's value is not a string")),
+        });
+        Ok(Labels::new(pairs.collect::<Result<Vec<_>>>()?))
     }
 
     /// The number of labels.

@@ -10,6 +10,7 @@ mod labels;
 mod metadata;
 mod tenant;
 
+pub(crate) use batch::Parts;
 pub use batch::{Batch, RecordRef};
 pub use format::Format;
 pub use labels::Labels;

@@ -178,7 +178,9 @@ impl<'a> Table<'a> {
             return false;
         }
         let headed = self.has_names() && (0..self.width).any(|column| self.is_column_of_values(column, &options.rules));
-        headed || (0..self.width).any(|column| self.is_column_of_times(column, 0, &options.rules))
+        // Numbers of ten digits may count anything.
+        let is_clear = |field: &&[u8]| field.trim_ascii().len() != 10;
+        headed || (0..self.width).any(|column| self.is_column_of_times(column, 0, &options.rules) && self.all(column, 0, is_clear))
     }
 
     fn plan(&self, options: &ReadOptions) -> Result<Detected> {
@@ -204,18 +206,31 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// The named one, else the first in which times written out lie, else the first with epoch numbers.
     fn time_column(&self, columns: &[String], headed: usize, rules: &TimeRules) -> Option<usize> {
-        let is_mostly_times = |column: &usize| {
+        let is_mostly_times = |column: usize| {
             let rows = &self.rows[headed.min(self.rows.len())..];
-            let times = rows.iter().filter_map(|row| row.get(*column)).filter(|field| timestamp::value(field, rules).is_some()).count();
+            let times = rows.iter().filter_map(|row| row.get(column)).filter(|field| timestamp::value(field, rules).is_some()).count();
             times > 0 && times * 2 >= rows.len()
         };
+        let is_written_out = |column: usize| self.all(column, headed, |field| timestamp::epoch_value(field.trim_ascii()).is_none());
         let mut named: Vec<(usize, usize)> =
             columns.iter().enumerate().filter_map(|(i, name)| Some((json::time_rank(name.as_bytes())?, i))).collect();
         named.sort_unstable();
-        let named = named.into_iter().map(|(_, column)| column).find(is_mostly_times);
-        let full = || (0..self.width).find(|&column| self.is_column_of_times(column, headed, rules));
-        named.or_else(full).or_else(|| (0..self.width).find(is_mostly_times))
+        let named = named.into_iter().map(|(_, column)| column).find(|&column| is_mostly_times(column));
+        let all = || (0..self.width).filter(|&column| is_mostly_times(column));
+        let whole = |column: &usize| self.is_column_of_times(*column, headed, rules);
+        let written_out = |column: &usize| is_written_out(*column);
+        named
+            .or_else(|| all().filter(written_out).find(whole))
+            .or_else(|| all().find(written_out))
+            .or_else(|| all().find(whole))
+            .or_else(|| all().next())
+    }
+
+    /// Whether `test` holds for every field of `column` from row `from` on.
+    fn all(&self, column: usize, from: usize, test: impl FnMut(&&[u8]) -> bool) -> bool {
+        self.rows.iter().skip(from).filter_map(|row| row.get(column)).all(test)
     }
 
     /// Whether the first row looks like a header: names, each one once, and none of them a value of its column.

@@ -3,7 +3,7 @@
 //! | step | where | in -> out |
 //! |---|---|---|
 //! | unpack | [`decode`] | compressed bytes -> bytes |
-//! | decide | [`detect`] | first 64 KiB -> [`Plan`]: format, delimiter, columns, where the time is |
+//! | decide | [`mod@detect`] | first 64 KiB -> [`Plan`]: format, delimiter, columns, where the time is |
 //! | cut, read | [`Parser`], [`RecordReader`], [`parse_body`] | bytes -> records in batches, a report, a place to resume at |
 //! | read a push | [`loki`] | Loki's JSON and protobuf -> records, a count of the bad ones |
 //! | find the time | [`timestamp`], `json`, `csv` | line -> i64 nanoseconds |
@@ -30,7 +30,7 @@ pub mod timestamp;
 pub use decode::{BodyError, Input, decode_body};
 pub use detect::{Plan, detect};
 pub use options::{InputFormat, OddLines, ReadOptions, Timestamps};
-pub use parser::{Parser, RecordError, Report, Step};
+pub use parser::{BATCH_RECORDS_MAX, ERRORS_KEPT_MAX, Parser, RecordError, Report, Step};
 pub use reader::{RecordReader, parse_body};
-pub use state::ReaderState;
+pub use state::{Counts, ReaderState};
 pub use timestamp::TimeRules;

@@ -44,7 +44,8 @@ impl<R: Read> RecordReader<R> {
     /// The next records, in the input's order; `None` at its end.
     ///
     /// # Errors
-    /// Io errors of the source, after the whole records before them (none, when they come in the first 64 KiB); options that do not fit the input. Then reading is over.
+    /// Io errors of the source, after the whole records before them (none, when they come in the first 64 KiB); options that
+    /// do not fit the input. Then reading is over.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         let mut batch = Batch::new();
         loop {

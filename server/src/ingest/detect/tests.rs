@@ -34,6 +34,7 @@ fn text_with_commas_is_text() {
         "2015-05-13 23:39:43,945 INFO a, b, c\n2015-05-13 23:39:44,945 INFO d, e, f\n2015-05-13 23:39:45,945 INFO g, h, i\n",
         "Oct 11 22:14:15 host app: a, b, c\nOct 11 22:14:16 host app: a, b, c\nOct 11 22:14:17 host app: a, b, c\n",
         "2015-05-13 23:39:43 main | a | b\n2015-05-13 23:39:43 main | a | b\n2015-05-13 23:39:43 main | a | b\n",
+        &"Sep 30 14:35:50 fw log: 53,,1000102631,em0\n".repeat(3),
         "host,count\nweb,1\nweb,2\nweb,3\n",
         "a,b,c\n",
         "",
@@ -73,6 +74,7 @@ fn a_forced_table_takes_what_it_is_told() {
     assert_eq!(forced("1,2\n3,4\n", &|o| o.header = Some(true)), Ok(csv(b',', &["1", "2"], None)));
     assert_eq!(forced("a,b\n1,2\n", &|o| o.time_field = Some("b".into())), Ok(csv(b',', &["a", "b"], Some(1))));
     assert_eq!(forced("5,7\n1,2\n", &|o| o.time_field = Some("2".into())), Ok(csv(b',', &[], Some(1))));
+    assert_eq!(forced("9,1700000000,2015-05-13 01:02:03\n9,1700000000,2015-05-13 01:02:03\n", &|_| ()), Ok(csv(b',', &[], Some(2))));
     assert_eq!(forced("", &|_| ()), Ok(csv(b',', &[], None)));
     for field in ["c", "3", "0"] {
         let error = forced("a,b\n1,2\n", &|o| o.time_field = Some(field.into())).unwrap_err();

@@ -46,6 +46,17 @@ pub fn epoch_leading(line: &[u8]) -> Option<Found> {
     (ends && nanos < YEAR_2100).then_some(Found { start, end: start + end, nanos })
 }
 
+/// Nanoseconds of the unit that a number of this magnitude counts.
+fn scale(number: i64) -> Option<i64> {
+    const UNITS: [(i64, Option<i64>); 4] = [
+        (100_000_000, None),
+        (100_000_000_000, Some(1_000_000_000)),
+        (100_000_000_000_000, Some(1_000_000)),
+        (100_000_000_000_000_000, Some(1_000)),
+    ];
+    UNITS.iter().find(|(below, _)| number < *below).map_or(Some(1), |(_, scale)| *scale)
+}
+
 /// The number at the head of `text`, as nanoseconds, and where it ends.
 fn number(text: &[u8]) -> Option<(i64, usize)> {
     let digits = text.iter().take(DIGITS_MAX + 1).take_while(|&&b| is_digit(b)).count();
@@ -53,13 +64,7 @@ fn number(text: &[u8]) -> Option<(i64, usize)> {
         return None;
     }
     let whole = text[..digits].iter().try_fold(0i64, |n, b| n.checked_mul(10)?.checked_add(i64::from(b - b'0')))?;
-    let scale: i64 = match whole {
-        ..100_000_000 => return None,
-        ..100_000_000_000 => 1_000_000_000,
-        ..100_000_000_000_000 => 1_000_000,
-        ..100_000_000_000_000_000 => 1_000,
-        _ => 1,
-    };
+    let scale = scale(whole)?;
     let mut nanos = whole.checked_mul(scale)?;
     let mut end = digits;
     if let Some((b'.' | b',', rest)) = text[digits..].split_first() {

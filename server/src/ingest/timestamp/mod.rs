@@ -5,10 +5,12 @@
 //! | layout | example |
 //! |---|---|
 //! | RFC 3339 and kin | `2015-05-13T23:39:43.945958Z`, `2015-05-13 23:39:43,945 +0200`, `2015/05/13 23:39:43` |
+//! | the same, looser | `2015/05/13 - 23:39:43`, `2015-05-13  3:39:43` |
 //! | common log and kin | `10/Oct/2000:13:55:36 -0700`, `10-Oct-2000 13:55:36`, `Tue, 10 Oct 2000 13:55:36 GMT` |
 //! | syslog, no year | `Oct 11 22:14:15`, `Oct  1 22:14:15`; with one: `Oct 11 2003 22:14:15` |
 //! | ctime | `Sun Dec 04 04:47:44 2005`, `Sun Dec  4 04:47:44.123456 UTC 2005` |
-//! | epoch | see [`epoch`] |
+//! | Linux audit | `audit(1684331782.591:3295)`: seconds and a fraction |
+//! | epoch | seconds, ms, µs or ns by magnitude; the ranges are in `epoch.rs` |
 //! | date only | `2015-05-13`, `2015/05/13`: midnight; only as the whole value of a field |
 //!
 //! **Zone**: `Z`, `UTC`, `GMT`, `±hh:mm`, `±hhmm` (both also after one space), `±hh`; other zone names are not
@@ -20,7 +22,8 @@
 //!
 //! In a line of text the first timestamp counts, and only if it begins in the first [`SEARCH_BYTES`] bytes (or
 //! fewer, see [`crate::ingest::Plan`]); an epoch must open the line. The result is a function of the line and the
-//! rules. Every layout but the epoch holds `dd:dd:dd`, so the search leaps from colon to colon.
+//! rules. Every layout but the epoch holds a colon, so the search leaps from colon to colon.
+//! Not read, because they are ambiguous: years of two digits, and dates of numbers alone that do not begin with the year.
 //! This module must not know files or formats.
 
 mod epoch;
@@ -115,13 +118,19 @@ fn value_found(field: &[u8], rules: &TimeRules) -> Option<Found> {
     Some(whole(civil::instant(year_month_day(field)?, Time::default(), rules.zone_seconds)?))
 }
 
-/// The timestamp whose first colon, the one between hours and minutes, lies at `colon`.
+/// The timestamp whose first colon lies at `colon`.
 fn at_colon(line: &[u8], colon: usize, rules: &TimeRules) -> Option<Found> {
+    at_clock(line, colon, rules).or_else(|| audit(line, colon))
+}
+
+/// The one whose colon between hours and minutes it is.
+fn at_clock(line: &[u8], colon: usize, rules: &TimeRules) -> Option<Found> {
     if line.get(colon + 3) != Some(&b':') {
         return None;
     }
     let clock = colon.checked_sub(2)?;
-    let (hour, minute, second) = (number2(line, clock)?, number2(line, colon + 1)?, number2(line, colon + 4)?);
+    let hour = hour(line, clock)?;
+    let (minute, second) = (number2(line, colon + 1)?, number2(line, colon + 4)?);
     let before = clock.checked_sub(1)?;
     let (nanos, end) = fraction(line, colon + 6)?;
     let time = Time { hour, minute, second, nanos };
@@ -130,12 +139,36 @@ fn at_colon(line: &[u8], colon: usize, rules: &TimeRules) -> Option<Found> {
     }
     match line[before] {
         b'T' | b't' => iso(line, before, time, end, rules),
-        b' ' => iso(line, before, time, end, rules)
+        b' ' => iso(line, dash_before(line, before), time, end, rules)
             .or_else(|| day_month_year(line, before, time, end, rules))
             .or_else(|| month_day(line, before, time, end, rules)),
         b':' => day_month_year(line, before, time, end, rules),
         _ => None,
     }
+}
+
+/// Two digits, or a blank and one.
+fn hour(line: &[u8], at: usize) -> Option<u32> {
+    match line[at] {
+        b' ' => Some(u32::from(line[at + 1].wrapping_sub(b'0'))).filter(|&hour| hour < 10),
+        _ => number2(line, at),
+    }
+}
+
+/// The end of a date that ends at `end`, or before ` -` there.
+fn dash_before(line: &[u8], end: usize) -> usize {
+    if line[..end].ends_with(b" -") { end - 2 } else { end }
+}
+
+/// `audit(seconds.fraction:serial)`, its colon at `colon`.
+fn audit(line: &[u8], colon: usize) -> Option<Found> {
+    const HEAD: &[u8] = b"audit(";
+    let number = line[..colon].iter().rev().take(DATE_BYTES_MAX).take_while(|b| is_digit(**b) || **b == b'.').count();
+    let start = colon - number;
+    if number < 10 || !line[..start].ends_with(HEAD) {
+        return None;
+    }
+    Some(Found { start: start - HEAD.len(), end: colon, nanos: epoch_value(&line[start..colon])? })
 }
 
 fn zoned(start: usize, date: Date, time: Time, line: &[u8], end: usize, rules: &TimeRules) -> Option<Found> {

@@ -53,7 +53,8 @@ pub fn weekday_before(text: &[u8], end: usize) -> Option<usize> {
     is_weekday.then_some(start)
 }
 
-/// The fraction at `at`, as nanoseconds, and where it ends; zero when there is none. `None` when a digit is there: then what came before was no seconds.
+/// The fraction at `at`, as nanoseconds, and where it ends; zero when there is none. `None` when a digit is there: then what
+/// came before was no seconds.
 pub fn fraction(text: &[u8], at: usize) -> Option<(u32, usize)> {
     let digits = match text.get(at) {
         Some(b'.' | b',') => &text[at + 1..],

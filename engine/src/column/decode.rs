@@ -1,0 +1,517 @@
+//! Decoding columns: any row range of any column, out of the bytes of its row group.
+//!
+//! Every stored byte is checked against its checksum before it is decoded; whatever else is wrong is an error that
+//! names the object and the row group's offset in it.
+
+use super::frames::Unpacker;
+use super::plan::{Column, Kind, Plan};
+use crate::encoding::{dictionary, integers, text};
+use crate::error::{Error, Result};
+use crate::shape::Part;
+use crate::wire::WireError;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The bytes of one row group and where they come from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The row group's bytes, frames first.
+    pub bytes: bytes::Bytes,
+    /// The object's name, for errors.
+    pub name: Arc<str>,
+    /// The row group's offset in the object, for errors.
+    pub offset: u64,
+}
+
+impl Source {
+    /// An error about this row group.
+    pub fn corrupt(&self, what: impl std::fmt::Display) -> Error {
+        Error::corrupt(&self.name, self.offset, what)
+    }
+}
+
+/// Byte strings, in one of the forms in which columns give them.
+#[derive(Debug)]
+pub enum Values {
+    /// Every value is this one.
+    Constant(Vec<u8>),
+    /// Values back to back.
+    Text {
+        /// The bytes.
+        data: Vec<u8>,
+        /// End of each value.
+        ends: Vec<u32>,
+    },
+    /// Entries of a dictionary.
+    Entries {
+        /// Entry numbers, each below the number of entries.
+        ids: Vec<u32>,
+        /// The entries, as [`Values::Text`].
+        entries: Arc<Values>,
+    },
+}
+
+impl Values {
+    /// Value `index`.
+    pub fn get(&self, index: usize) -> &[u8] {
+        match self {
+            Values::Constant(value) => value,
+            Values::Text { data, ends } => {
+                let start = if index == 0 { 0 } else { ends[index - 1] as usize };
+                &data[start..ends[index] as usize]
+            }
+            Values::Entries { ids, entries } => entries.get(ids[index] as usize),
+        }
+    }
+}
+
+/// The values of one column in one row range.
+#[derive(Debug, Clone)]
+pub struct Slice {
+    values: Arc<Values>,
+    start: usize,
+    len: usize,
+}
+
+impl Slice {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Value `index`, counted from the range's first.
+    pub fn get(&self, index: usize) -> &[u8] {
+        self.values.get(self.start + index)
+    }
+
+    /// Bytes of all values together.
+    pub fn bytes(&self) -> usize {
+        match (&*self.values, self.as_text()) {
+            (_, Some((data, _))) => data.len(),
+            (Values::Constant(value), _) => value.len() * self.len,
+            _ => (0..self.len).map(|i| self.get(i).len()).sum(),
+        }
+    }
+
+    /// The bytes of all values back to back and their ends, when they lie so: the whole range and nothing else.
+    pub fn as_text(&self) -> Option<(&[u8], &[u32])> {
+        match &*self.values {
+            Values::Text { data, ends } if self.start == 0 && ends.len() == self.len => Some((data, ends)),
+            _ => None,
+        }
+    }
+}
+
+/// Numbers of one column in one row range.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    page: Arc<Vec<u64>>,
+    range: Range<usize>,
+}
+
+impl Numbers {
+    /// The numbers as stored.
+    pub fn raw(&self) -> &[u64] {
+        &self.page[self.range.clone()]
+    }
+
+    /// Number `index` of a column of numbers.
+    pub fn get(&self, index: usize) -> Option<i64> {
+        self.raw().get(index).map(|&n| (n ^ 1 << 63) as i64)
+    }
+}
+
+/// A composite column's shapes, ready to run.
+#[derive(Debug)]
+struct Program {
+    literals: Vec<u8>,
+    shapes: Vec<Vec<Step>>,
+    children: Vec<u32>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Literal(Range<usize>),
+    Slot(usize),
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    page: Option<(usize, Arc<Vec<u64>>)>,
+    text: Option<(usize, Arc<Values>)>,
+    range: Option<(usize, Slice)>,
+}
+
+/// Reads the columns of one row group. Keeps the current page of each column, so going through the ranges in order decodes each page once.
+#[derive(Debug)]
+pub struct Decoder {
+    plan: Arc<Plan>,
+    source: Source,
+    dictionary_frames: Unpacker,
+    data_frames: Unpacker,
+    /// For each column the numbers of its pages' pieces.
+    pieces: Vec<Vec<u32>>,
+    /// For each dictionary the number of its first piece.
+    dictionary_pieces: Vec<usize>,
+    domain_pages: Vec<Vec<Range<usize>>>,
+    caches: Vec<Cache>,
+    entries: Vec<Option<Arc<Values>>>,
+    programs: Vec<Option<Arc<Program>>>,
+}
+
+impl Decoder {
+    /// Prepares a decoder.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`] when the plan does not fit itself.
+    pub fn new(plan: Arc<Plan>, source: Source) -> Result<Self> {
+        let dictionary_frames = Unpacker::new(&plan.dictionary_area, 0).map_err(|e| source.corrupt(e))?;
+        let data_frames = Unpacker::new(&plan.data_area, dictionary_frames.stored_bytes()).map_err(|e| source.corrupt(e))?;
+        let mut pieces = vec![Vec::new(); plan.columns.len()];
+        for (piece, (_, column, _)) in plan.page_order().into_iter().enumerate() {
+            pieces[column as usize].push(piece as u32);
+        }
+        let mut next = 0;
+        let mut dictionary_pieces = Vec::with_capacity(plan.dictionaries.len());
+        for dictionary in &plan.dictionaries {
+            dictionary_pieces.push(next);
+            next += dictionary.pages() * if dictionary.sets { 2 } else { 1 };
+        }
+        Ok(Decoder {
+            dictionary_frames,
+            data_frames,
+            pieces,
+            dictionary_pieces,
+            domain_pages: plan.domains.iter().map(|d| d.pages()).collect(),
+            caches: plan.columns.iter().map(|_| Cache::default()).collect(),
+            entries: vec![None; plan.dictionaries.len()],
+            programs: plan.columns.iter().map(|_| None).collect(),
+            plan,
+            source,
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Bytes of dictionary frames and of data frames.
+    pub fn stored_bytes(&self) -> (u64, u64) {
+        (self.dictionary_frames.stored_bytes(), self.data_frames.stored_bytes())
+    }
+
+    /// The values of `column` in `range`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`].
+    pub fn values(&mut self, column: u32, range: usize) -> Result<Slice> {
+        let plan = self.plan.clone();
+        let Column { domain, kind } = &plan.columns[column as usize];
+        let here = plan.domains[*domain as usize].range(range);
+        if let Some((cached, slice)) = &self.caches[column as usize].range
+            && *cached == range
+        {
+            return Ok(slice.clone());
+        }
+        let slice = match kind {
+            Kind::Constant(value) => Slice { values: Arc::new(Values::Constant(value.clone())), start: 0, len: here.len() },
+            Kind::Same(other) => return self.values(*other, range),
+            Kind::Text => return self.text_slice(column, range, here),
+            Kind::Dictionary(dictionary) => return self.entry_slice(column, *dictionary, range, here),
+            Kind::Number(type_) => {
+                let numbers = self.numbers(column, range)?;
+                let (mut data, mut ends) = (Vec::with_capacity(here.len() * 8), Vec::with_capacity(here.len()));
+                for &number in numbers.raw() {
+                    type_.print((number ^ 1 << 63) as i64, &mut data);
+                    ends.push(data.len() as u32);
+                }
+                whole(data, ends)
+            }
+            Kind::Escaped(child) => {
+                let plain = self.values(*child, range)?;
+                let (mut data, mut ends) = (Vec::new(), Vec::with_capacity(plain.len()));
+                for index in 0..plain.len() {
+                    escape(plain.get(index), &mut data);
+                    ends.push(self.end_of(&data)?);
+                }
+                whole(data, ends)
+            }
+            Kind::Shapes(_) => self.assemble(column, range)?,
+        };
+        self.caches[column as usize].range = Some((range, slice.clone()));
+        Ok(slice)
+    }
+
+    /// The numbers of a column with pages of numbers (numbers, shape numbers, entry numbers), or one the same as such a column, in `range`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`]; also when the column has no numbers.
+    pub fn numbers(&mut self, column: u32, range: usize) -> Result<Numbers> {
+        let plan = self.plan.clone();
+        let Column { domain, kind } = &plan.columns[column as usize];
+        let here = plan.domains[*domain as usize].range(range);
+        match kind {
+            Kind::Same(other) => return self.numbers(*other, range),
+            Kind::Number(_) | Kind::Shapes(_) | Kind::Dictionary(_) => {}
+            _ => return Err(self.source.corrupt("a column that should hold numbers holds text")),
+        }
+        if here.is_empty() {
+            return Ok(Numbers { page: Arc::new(Vec::new()), range: 0..0 });
+        }
+        let (page, page_start, page_len) = self.page_of(*domain, range)?;
+        let numbers = match &self.caches[column as usize].page {
+            Some((cached, numbers)) if *cached == page => numbers.clone(),
+            _ => {
+                let mut out = Vec::with_capacity(page_len);
+                let (contents, bytes) = self.piece(column, page)?;
+                integers::decode(&contents[bytes], page_len, &mut out).map_err(|e| self.damaged(e))?;
+                let numbers = Arc::new(out);
+                self.caches[column as usize].page = Some((page, numbers.clone()));
+                numbers
+            }
+        };
+        if numbers.len() != page_len {
+            return Err(self.source.corrupt("a page of another length"));
+        }
+        Ok(Numbers { page: numbers, range: here.start - page_start..here.end - page_start })
+    }
+
+    /// All entries of a dictionary as text.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`].
+    pub fn entries(&mut self, dictionary: u32) -> Result<Arc<Values>> {
+        if let Some(entries) = &self.entries[dictionary as usize] {
+            return Ok(entries.clone());
+        }
+        let plan = self.plan.clone();
+        let layout = &plan.dictionaries[dictionary as usize];
+        let (mut data, mut ends) = (Vec::new(), Vec::new());
+        for page in 0..layout.pages() {
+            let piece = self.dictionary_pieces[dictionary as usize] + page * if layout.sets { 2 } else { 1 };
+            let (contents, bytes) = self.dictionary_frames.piece(piece, &self.source.bytes, &self.source.name, self.source.offset)?;
+            let (count, bytes_max) = (layout.page_len(page), layout.page_bytes_max as usize);
+            match layout.class {
+                None => dictionary::decode_text(&contents[bytes], count, bytes_max, &mut data, &mut ends),
+                Some(class) => dictionary::decode_fixed(&contents[bytes], count, class, &mut data, &mut ends),
+            }
+            .map_err(|e| self.damaged(e))?;
+        }
+        if ends.len() != layout.entries as usize {
+            return Err(self.source.corrupt("a dictionary of another length"));
+        }
+        let entries = Arc::new(Values::Text { data, ends });
+        self.entries[dictionary as usize] = Some(entries.clone());
+        Ok(entries)
+    }
+
+    /// The row ranges that may hold entry `entry` of a dictionary; `None` when that is not said.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`].
+    pub fn page_set(&mut self, dictionary: u32, entry: u32) -> Result<Option<Vec<u32>>> {
+        let plan = self.plan.clone();
+        let layout = &plan.dictionaries[dictionary as usize];
+        if !layout.sets || entry >= layout.entries {
+            return Ok(None);
+        }
+        let page = (entry / layout.page_entries) as usize;
+        let piece = self.dictionary_pieces[dictionary as usize] + page * 2 + 1;
+        let (contents, bytes) = self.dictionary_frames.piece(piece, &self.source.bytes, &self.source.name, self.source.offset)?;
+        let (ends, ranges) = dictionary::decode_sets(&contents[bytes], layout.page_len(page), plan.ranges).map_err(|e| self.damaged(e))?;
+        let index = (entry % layout.page_entries) as usize;
+        let start = if index == 0 { 0 } else { ends[index - 1] as usize };
+        let set = &ranges[start..ends[index] as usize];
+        Ok(if set.is_empty() { None } else { Some(set.to_vec()) })
+    }
+
+    /// Decodes every page set, so that a check of everything misses none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Corrupt`].
+    pub fn check_sets(&mut self) -> Result<()> {
+        let plan = self.plan.clone();
+        for (index, layout) in plan.dictionaries.iter().enumerate().filter(|(_, l)| l.sets) {
+            for page in 0..layout.pages() {
+                self.page_set(index as u32, (page * layout.page_entries as usize) as u32)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, error: WireError) -> Error {
+        self.source.corrupt(format_args!("{} (at byte {} of a page)", error.what, error.offset))
+    }
+
+    fn end_of(&self, data: &[u8]) -> Result<u32> {
+        u32::try_from(data.len()).map_err(|_| self.source.corrupt("a row range passes 4 GiB"))
+    }
+
+    /// Number, first value and length of the page that holds `range`.
+    fn page_of(&self, domain: u32, range: usize) -> Result<(usize, usize, usize)> {
+        let pages = &self.domain_pages[domain as usize];
+        let page = pages.partition_point(|p| p.end <= range);
+        let ranges = pages.get(page).filter(|p| p.contains(&range)).ok_or_else(|| self.source.corrupt("no such page"))?;
+        let domain = &self.plan.domains[domain as usize];
+        let start = domain.range(ranges.start).start;
+        Ok((page, start, domain.range(ranges.end - 1).end - start))
+    }
+
+    fn piece(&mut self, column: u32, page: usize) -> Result<(Arc<Vec<u8>>, Range<usize>)> {
+        let piece = *self.pieces[column as usize].get(page).ok_or_else(|| self.source.corrupt("no such page"))?;
+        self.data_frames.piece(piece as usize, &self.source.bytes, &self.source.name, self.source.offset)
+    }
+
+    fn text_slice(&mut self, column: u32, range: usize, here: Range<usize>) -> Result<Slice> {
+        if here.is_empty() {
+            return Ok(whole(Vec::new(), Vec::new()));
+        }
+        let (page, start, len) = self.page_of(self.plan.columns[column as usize].domain, range)?;
+        let values = match &self.caches[column as usize].text {
+            Some((cached, values)) if *cached == page => values.clone(),
+            _ => {
+                let (mut data, mut ends) = (Vec::new(), Vec::new());
+                let (contents, bytes) = self.piece(column, page)?;
+                text::decode(&contents[bytes], len, &mut data, &mut ends).map_err(|e| self.damaged(e))?;
+                if ends.len() != len {
+                    return Err(self.source.corrupt("a page of another length"));
+                }
+                let values = Arc::new(Values::Text { data, ends });
+                self.caches[column as usize].text = Some((page, values.clone()));
+                values
+            }
+        };
+        Ok(Slice { values, start: here.start - start, len: here.len() })
+    }
+
+    fn entry_slice(&mut self, column: u32, dictionary: u32, range: usize, here: Range<usize>) -> Result<Slice> {
+        if here.is_empty() {
+            return Ok(whole(Vec::new(), Vec::new()));
+        }
+        let (page, start, _) = self.page_of(self.plan.columns[column as usize].domain, range)?;
+        let values = match &self.caches[column as usize].text {
+            Some((cached, values)) if *cached == page => values.clone(),
+            _ => {
+                let entries = self.entries(dictionary)?;
+                let most = u64::from(self.plan.dictionaries[dictionary as usize].entries);
+                self.numbers(column, range)?;
+                let numbers = self.caches[column as usize].page.take().map(|(_, numbers)| numbers).unwrap_or_default();
+                if numbers.iter().any(|&n| n >= most) {
+                    return Err(self.source.corrupt("no such dictionary entry"));
+                }
+                let values = Arc::new(Values::Entries { ids: numbers.iter().map(|&n| n as u32).collect(), entries });
+                self.caches[column as usize].text = Some((page, values.clone()));
+                values
+            }
+        };
+        Ok(Slice { values, start: here.start - start, len: here.len() })
+    }
+
+    fn assemble(&mut self, column: u32, range: usize) -> Result<Slice> {
+        let program = self.program(column);
+        let ids = self.numbers(column, range)?;
+        let mut slices = Vec::with_capacity(program.children.len());
+        for &child in &program.children {
+            let domain = self.plan.columns[child as usize].domain as usize;
+            let empty = self.plan.domains[domain].range(range).is_empty();
+            slices.push(if empty { whole(Vec::new(), Vec::new()) } else { self.values(child, range)? });
+        }
+        let mut next = vec![0; slices.len()];
+        let (mut data, mut ends) = (Vec::with_capacity(1 << 16), Vec::with_capacity(ids.raw().len()));
+        for &id in ids.raw() {
+            let steps =
+                usize::try_from(id).ok().and_then(|id| program.shapes.get(id)).ok_or_else(|| self.source.corrupt("no such shape"))?;
+            for step in steps {
+                match step {
+                    Step::Literal(bytes) => data.extend_from_slice(&program.literals[bytes.clone()]),
+                    Step::Slot(child) => {
+                        let (slice, at) = (&slices[*child], next[*child]);
+                        if at >= slice.len {
+                            return Err(self.source.corrupt("shapes need more values than their columns have"));
+                        }
+                        data.extend_from_slice(slice.get(at));
+                        next[*child] += 1;
+                    }
+                }
+            }
+            ends.push(self.end_of(&data)?);
+        }
+        if next.iter().zip(&slices).any(|(&n, s)| n != s.len) {
+            return Err(self.source.corrupt("shapes need fewer values than their columns have"));
+        }
+        Ok(whole(data, ends))
+    }
+
+    fn program(&mut self, column: u32) -> Arc<Program> {
+        if let Some(program) = &self.programs[column as usize] {
+            return program.clone();
+        }
+        let program = Arc::new(compile(&self.plan, column));
+        self.programs[column as usize] = Some(program.clone());
+        program
+    }
+}
+
+fn whole(data: Vec<u8>, ends: Vec<u32>) -> Slice {
+    let len = ends.len();
+    Slice { values: Arc::new(Values::Text { data, ends }), start: 0, len }
+}
+
+fn escape(plain: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'\\', b'"', &plain[at..]) {
+        out.extend_from_slice(&plain[at..at + found]);
+        out.extend_from_slice(&[b'\\', plain[at + found]]);
+        at += found + 1;
+    }
+    out.extend_from_slice(&plain[at..]);
+}
+
+/// Folds constants into literals and numbers the children.
+fn compile(plan: &Plan, column: u32) -> Program {
+    let mut program = Program { literals: Vec::new(), shapes: Vec::new(), children: Vec::new() };
+    let Kind::Shapes(shapes) = &plan.columns[column as usize].kind else { return program };
+    let mut numbers: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
+    for shape in shapes {
+        let mut steps = Vec::with_capacity(shape.len());
+        let mut literal = program.literals.len();
+        for part in shape {
+            let child = match part {
+                Part::Literal(bytes) => {
+                    program.literals.extend_from_slice(bytes);
+                    continue;
+                }
+                Part::Slot(child) => *child,
+            };
+            if let Kind::Constant(value) = &plan.columns[child as usize].kind {
+                program.literals.extend_from_slice(value);
+                continue;
+            }
+            if program.literals.len() > literal {
+                steps.push(Step::Literal(literal..program.literals.len()));
+                literal = program.literals.len();
+            }
+            let children = &mut program.children;
+            steps.push(Step::Slot(*numbers.entry(child).or_insert_with(|| {
+                children.push(child);
+                children.len() - 1
+            })));
+        }
+        if program.literals.len() > literal {
+            steps.push(Step::Literal(literal..program.literals.len()));
+        }
+        program.shapes.push(steps);
+    }
+    program
+}

@@ -1,0 +1,415 @@
+//! Encoding columns: looks at the values of a column, chooses its encoding, takes composite values apart into further columns.
+//!
+//! Choices never decide correctness: whoever encodes a row group decodes it again and compares.
+
+use super::dictionary::{Builder, Distinct};
+use super::frames::{self, Compressor};
+use super::plan::{Column, Domain, Kind, Plan, Shape};
+use crate::encoding::integers::{self, IntCoding};
+use crate::encoding::typed::{FixedClass, Type};
+use crate::encoding::{Piece, text};
+use crate::error::Result;
+use crate::shape::text::Grain;
+use crate::shape::{Part, SlotKind, Span};
+use hashbrown::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+/// Composite values are taken apart at most so deep.
+const DEPTH_MAX: u8 = 6;
+/// Values looked at to choose.
+const SAMPLE: usize = 1024;
+/// Columns with fewer values are not taken apart.
+const COMPOSITE_VALUES_MIN: usize = 32;
+
+/// How hard to try.
+#[derive(Debug, Clone, Copy)]
+pub struct Effort {
+    /// zstd's level.
+    pub zstd: i32,
+    /// pco's level.
+    pub pco: u8,
+    /// Whether columns found equal by their hash are stored once; off after a hash lied.
+    pub same: bool,
+}
+
+/// What is known of a column before its values are looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hint {
+    pub depth: u8,
+    /// Values are lines: may be JSON, are always tried as shapes.
+    pub lines: bool,
+    pub slot: SlotKind,
+    /// What may still be cut: a coarse token only finely, a run of digits not at all.
+    pub grain: Option<Grain>,
+}
+
+/// Encodes the columns of one row group.
+pub struct Encoder {
+    pub(super) ranges: usize,
+    pub(super) effort: Effort,
+    compressor: Compressor,
+    pub(super) domains: Vec<Domain>,
+    domain_index: HashMap<Domain, u32, foldhash::fast::FixedState>,
+    pub(crate) columns: Vec<Column>,
+    pages: Vec<(u32, u32, u32, Piece)>,
+    seen: HashMap<(u64, u32), u32, foldhash::fast::FixedState>,
+    dictionaries: Vec<Builder>,
+    classes: HashMap<FixedClass, u32, foldhash::fast::FixedState>,
+    /// Numbers of the line's direct slots; wanted to find the timestamp again.
+    pub(crate) numbers: HashMap<u32, Vec<i64>, foldhash::fast::FixedState>,
+    /// The shape of each line, once the line column is encoded.
+    pub(crate) line_shapes: Vec<u32>,
+}
+
+impl Encoder {
+    /// An encoder of rows in `ranges` row ranges.
+    ///
+    /// # Errors
+    /// When zstd has no memory.
+    pub fn new(ranges: usize, effort: Effort) -> Result<Self> {
+        Ok(Encoder {
+            ranges,
+            effort,
+            compressor: Compressor::new(effort.zstd)?,
+            domains: Vec::new(),
+            domain_index: HashMap::default(),
+            columns: Vec::new(),
+            pages: Vec::new(),
+            seen: HashMap::default(),
+            dictionaries: Vec::new(),
+            classes: HashMap::default(),
+            numbers: HashMap::default(),
+            line_shapes: Vec::new(),
+        })
+    }
+
+    /// The number of the domain with these range ends.
+    pub fn domain(&mut self, ends: Vec<u32>) -> u32 {
+        let domain = Domain { ends };
+        if let Some(&index) = self.domain_index.get(&domain) {
+            return index;
+        }
+        let index = self.domains.len() as u32;
+        self.domains.push(domain.clone());
+        self.domain_index.insert(domain, index);
+        index
+    }
+
+    /// Encodes lines; returns the column.
+    ///
+    /// # Errors
+    /// When zstd fails.
+    pub fn lines(&mut self, arena: &[u8], spans: &[Span], domain: u32) -> Result<u32> {
+        self.column(arena, spans, domain, Hint { depth: 0, lines: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) })
+    }
+
+    /// Encodes values as they are, without looking for structure; returns the column.
+    ///
+    /// # Errors
+    /// When zstd fails.
+    pub fn verbatim(&mut self, arena: &[u8], spans: &[Span], domain: u32) -> Result<u32> {
+        let column = self.add(domain, Kind::Text);
+        self.text_pages(column, arena, spans, domain);
+        Ok(column)
+    }
+
+    /// Encodes numbers; returns the column.
+    ///
+    /// # Errors
+    /// When zstd fails.
+    pub fn number_column(&mut self, numbers: &[i64], domain: u32) -> Result<u32> {
+        let column = self.add(domain, Kind::Number(Type::Int));
+        self.number_pages(column, numbers, domain)?;
+        Ok(column)
+    }
+
+    /// Ends encoding: sorts the dictionaries, packs all pages; frames go behind `out`, dictionaries first.
+    /// Returns the plan and, for each dictionary, the fences of its pages.
+    ///
+    /// # Errors
+    /// When zstd fails or a page is too large.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Result<(Plan, Vec<Vec<Vec<u8>>>)> {
+        let mut dictionary_pieces = Vec::new();
+        let mut dictionary_plans = Vec::new();
+        let mut fences = Vec::new();
+        for builder in std::mem::take(&mut self.dictionaries) {
+            let finished = builder.finish(&self.columns, &self.domains, self.ranges)?;
+            for (column, ids) in finished.columns {
+                let domain = self.columns[column as usize].domain;
+                self.integer_pages(column, &ids, domain)?;
+            }
+            dictionary_pieces.extend(finished.pieces);
+            dictionary_plans.push(finished.plan);
+            fences.push(finished.fences);
+        }
+        let dictionary_area = frames::pack(&dictionary_pieces.iter().collect::<Vec<_>>(), &mut self.compressor, out)?;
+        self.pages.sort_unstable_by_key(|p| (p.0, p.1, p.2));
+        let data_area = frames::pack(&self.pages.iter().map(|p| &p.3).collect::<Vec<_>>(), &mut self.compressor, out)?;
+        let plan = Plan {
+            ranges: self.ranges as u32,
+            domains: self.domains,
+            dictionaries: dictionary_plans,
+            columns: self.columns,
+            dictionary_area,
+            data_area,
+        };
+        Ok((plan, fences))
+    }
+
+    pub(super) fn add(&mut self, domain: u32, kind: Kind) -> u32 {
+        self.columns.push(Column { domain, kind });
+        self.columns.len() as u32 - 1
+    }
+
+    pub(super) fn column(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<u32> {
+        debug_assert_eq!(self.domains[domain as usize].total(), spans.len());
+        let first = spans.first().map_or(&[][..], |s| s.of(arena));
+        if spans.iter().all(|s| s.of(arena) == first) {
+            return Ok(self.add(domain, Kind::Constant(first.to_vec())));
+        }
+        let key = (sequence_hash(arena, spans), domain);
+        if self.effort.same
+            && let Some(&other) = self.seen.get(&key)
+        {
+            return Ok(self.add(domain, Kind::Same(other)));
+        }
+        let column = match self.typed(arena, spans, domain, hint)? {
+            Some(column) => column,
+            None => self.untyped(arena, spans, domain, hint)?,
+        };
+        self.seen.insert(key, column);
+        Ok(column)
+    }
+
+    fn typed(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<Option<u32>> {
+        let Some((type_, numbers)) = common_type(arena, spans) else { return Ok(None) };
+        if let Some(class) = FixedClass::of(type_) {
+            return Ok(Some(self.class_column(class, arena, spans, domain)));
+        }
+        if matches!(type_, Type::Int | Type::Padded(_)) && repeats_widely(&numbers) {
+            return Ok(None);
+        }
+        let column = self.add(domain, Kind::Number(type_));
+        self.number_pages(column, &numbers, domain)?;
+        if hint.depth == 1 && matches!(type_, Type::Int | Type::Time(_)) {
+            self.numbers.insert(column, numbers);
+        }
+        Ok(Some(column))
+    }
+
+    fn class_column(&mut self, class: FixedClass, arena: &[u8], spans: &[Span], domain: u32) -> u32 {
+        let index = match self.classes.get(&class) {
+            Some(&index) => index,
+            None => {
+                self.dictionaries.push(Builder::new(Some(class)));
+                self.classes.insert(class, self.dictionaries.len() as u32 - 1);
+                self.dictionaries.len() as u32 - 1
+            }
+        };
+        let column = self.add(domain, Kind::Dictionary(index));
+        let builder = &mut self.dictionaries[index as usize];
+        let mut packed = Vec::with_capacity(class.width());
+        let ids = spans
+            .iter()
+            .map(|s| {
+                packed.clear();
+                class.pack(s.of(arena), &mut packed);
+                builder.distinct.id(&packed)
+            })
+            .collect();
+        builder.columns.push((column, ids));
+        column
+    }
+
+    fn untyped(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<u32> {
+        if hint.lines {
+            if let Some(column) = self.shapes(arena, spans, domain, Grain::Coarse, hint)? {
+                return Ok(column);
+            }
+            return self.verbatim(arena, spans, domain);
+        }
+        let ratio = distinct_ratio(arena, spans);
+        if ratio <= 0.12
+            && let Some(column) = self.text_dictionary(arena, spans, domain, 0.25)
+        {
+            return Ok(column);
+        }
+        if spans.len() >= COMPOSITE_VALUES_MIN && hint.depth < DEPTH_MAX {
+            if let Some(column) = self.unescaped(arena, spans, domain, hint)? {
+                return Ok(column);
+            }
+            for grain in [Grain::Coarse, Grain::Fine] {
+                let may = hint.grain == Some(Grain::Coarse) || hint.grain == Some(grain);
+                if may && super::shapes::is_worth_it(arena, spans, grain) {
+                    if let Some(column) = self.shapes(arena, spans, domain, grain, hint)? {
+                        return Ok(column);
+                    }
+                }
+            }
+        }
+        if ratio <= 0.6
+            && let Some(column) = self.text_dictionary(arena, spans, domain, 0.7)
+        {
+            return Ok(column);
+        }
+        self.verbatim(arena, spans, domain)
+    }
+
+    /// JSON inside a JSON string, when undoing its escapes can be undone.
+    fn unescaped(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<Option<u32>> {
+        if hint.slot != SlotKind::JsonString || !spans[0].of(arena).starts_with(b"{\\\"") {
+            return Ok(None);
+        }
+        let mut plain = Vec::new();
+        let mut plain_spans = Vec::with_capacity(spans.len());
+        for span in spans {
+            let at = plain.len();
+            if !unescape(span.of(arena), &mut plain) {
+                return Ok(None);
+            }
+            plain_spans.push(Span { at: at as u32, len: (plain.len() - at) as u32 });
+        }
+        let inner = Hint { depth: hint.depth + 1, lines: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
+        let child = self.column(&plain, &plain_spans, domain, inner)?;
+        Ok(Some(self.add(domain, Kind::Escaped(child))))
+    }
+
+    fn text_dictionary(&mut self, arena: &[u8], spans: &[Span], domain: u32, ratio_max: f64) -> Option<u32> {
+        let most = (spans.len() as f64 * ratio_max) as usize;
+        let mut builder = Builder::new(None);
+        let mut ids = Vec::with_capacity(spans.len());
+        for span in spans {
+            ids.push(builder.distinct.id(span.of(arena)));
+            if builder.distinct.len() > most {
+                return None;
+            }
+        }
+        let column = self.add(domain, Kind::Dictionary(self.dictionaries.len() as u32));
+        builder.columns.push((column, ids));
+        self.dictionaries.push(builder);
+        Some(column)
+    }
+
+    fn text_pages(&mut self, column: u32, arena: &[u8], spans: &[Span], domain: u32) {
+        for (page, ranges) in self.domains[domain as usize].pages().into_iter().enumerate() {
+            let values = values_of(&self.domains[domain as usize], &ranges);
+            let piece = text::encode(spans[values].iter().map(|s| s.of(arena)));
+            self.pages.push((ranges.start as u32, column, page as u32, piece));
+        }
+    }
+
+    fn number_pages(&mut self, column: u32, numbers: &[i64], domain: u32) -> Result<()> {
+        let ordered: Vec<u64> = numbers.iter().map(|&n| n as u64 ^ 1 << 63).collect();
+        self.integer_pages(column, &ordered, domain)
+    }
+
+    pub(super) fn integer_pages(&mut self, column: u32, integers: &[u64], domain: u32) -> Result<()> {
+        let pages = self.domains[domain as usize].pages();
+        let mut coding: Option<IntCoding> = None;
+        for (page, ranges) in pages.into_iter().enumerate() {
+            let values = &integers[values_of(&self.domains[domain as usize], &ranges)];
+            let coding = match coding {
+                Some(coding) => coding,
+                None => {
+                    let mut failed = None;
+                    let chosen = integers::choose(values, self.effort.pco, |bytes| match self.compressor.compress(bytes) {
+                        Ok(compressed) => compressed.len(),
+                        Err(error) => {
+                            failed = Some(error);
+                            bytes.len()
+                        }
+                    });
+                    if let Some(error) = failed {
+                        return Err(error);
+                    }
+                    *coding.insert(chosen)
+                }
+            };
+            self.pages.push((ranges.start as u32, column, page as u32, integers::encode(values, coding)));
+        }
+        Ok(())
+    }
+}
+
+fn values_of(domain: &Domain, ranges: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+    domain.range(ranges.start).start..domain.range(ranges.end - 1).end
+}
+
+/// Hash of a sequence of byte strings.
+fn sequence_hash(arena: &[u8], spans: &[Span]) -> u64 {
+    let mut hasher = foldhash::quality::FixedState::default().build_hasher();
+    for span in spans {
+        hasher.write_u32(span.len);
+        hasher.write(span.of(arena));
+    }
+    hasher.finish()
+}
+
+/// The type that all values share, and their numbers when it is numeric.
+fn common_type(arena: &[u8], spans: &[Span]) -> Option<(Type, Vec<i64>)> {
+    let mut type_ = Type::of(spans.first()?.of(arena))?;
+    'again: for _ in 0..4 {
+        let fixed = FixedClass::of(type_).is_some();
+        let mut numbers = Vec::with_capacity(if fixed { 0 } else { spans.len() });
+        for span in spans {
+            let value = span.of(arena);
+            if fixed && type_.holds(value) {
+                continue;
+            }
+            match type_.number(value) {
+                Some(number) => numbers.push(number),
+                None => {
+                    type_ = type_.join(Type::of(value)?, value)?;
+                    continue 'again;
+                }
+            }
+        }
+        return Some((type_, numbers));
+    }
+    None
+}
+
+/// Whether wide numbers come from a small set in no order, so that a dictionary holds them better.
+fn repeats_widely(numbers: &[i64]) -> bool {
+    let mut sample: Vec<i64> = numbers.iter().copied().take(2 * SAMPLE).collect();
+    let rising = sample.windows(2).filter(|w| w[1] >= w[0]).count();
+    let len = sample.len();
+    sample.sort_unstable();
+    let (Some(least), Some(most)) = (sample.first(), sample.last()) else { return false };
+    let wide = most.wrapping_sub(*least) as u64 > 1 << 20;
+    sample.dedup();
+    wide && rising * 10 < len * 9 && sample.len() * 4 < len
+}
+
+/// Distinct values per value in a sample.
+fn distinct_ratio(arena: &[u8], spans: &[Span]) -> f64 {
+    let step = (spans.len() / SAMPLE).max(1);
+    let mut distinct = Distinct::default();
+    let mut seen = 0;
+    for span in spans.iter().step_by(step).take(SAMPLE) {
+        distinct.id(span.of(arena));
+        seen += 1;
+    }
+    distinct.len() as f64 / f64::from(seen.max(1))
+}
+
+/// Undoes `\"` and `\\`; false when another escape is met or the text could not have been escaped so.
+fn unescape(escaped: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'\\', b'"', &escaped[at..]) {
+        let place = at + found;
+        out.extend_from_slice(&escaped[at..place]);
+        match escaped.get(place..place + 2) {
+            Some([b'\\', byte @ (b'"' | b'\\')]) => out.push(*byte),
+            _ => return false,
+        }
+        at = place + 2;
+    }
+    out.extend_from_slice(&escaped[at..]);
+    true
+}
+
+/// The parts of a shape for a column that is one slot.
+pub(super) fn verbatim_shape(column: u32) -> Shape {
+    vec![Part::Slot(column)]
+}

@@ -1,0 +1,402 @@
+//! The plan: how the columns of a row group are encoded; everything a reader needs beside the frames.
+
+use crate::encoding::typed::{FixedClass, Type};
+use crate::shape::Part;
+use crate::shape::time::Layout;
+use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
+
+/// A page holds whole row ranges and is closed when it has at least so many values.
+pub const PAGE_VALUES_MIN: u32 = 4096;
+
+/// The values of a column in each row range.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Domain {
+    /// Values up to the end of each range.
+    pub ends: Vec<u32>,
+}
+
+impl Domain {
+    /// All values.
+    pub fn total(&self) -> usize {
+        self.ends.last().map_or(0, |&e| e as usize)
+    }
+
+    /// First and last+1 value of a range.
+    pub fn range(&self, range: usize) -> std::ops::Range<usize> {
+        let start = if range == 0 { 0 } else { self.ends[range - 1] };
+        start as usize..self.ends[range] as usize
+    }
+
+    /// The pages: each the ranges it covers. Pages without values are left out.
+    pub fn pages(&self) -> Vec<std::ops::Range<usize>> {
+        let mut pages = Vec::new();
+        let (mut first, mut start) = (0, 0);
+        for (range, &end) in self.ends.iter().enumerate() {
+            if end == start {
+                first = range + 1;
+            } else if end - start >= PAGE_VALUES_MIN || range + 1 == self.ends.len() || end as usize == self.total() {
+                pages.push(first..range + 1);
+                (first, start) = (range + 1, end);
+            }
+        }
+        pages
+    }
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Index of its domain.
+    pub domain: u32,
+    /// Its encoding.
+    pub kind: Kind,
+}
+
+/// How a column is encoded.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Every value is this one. No pages.
+    Constant(Vec<u8>),
+    /// The same values as another column of the same domain with a smaller index. No pages.
+    Same(u32),
+    /// Pages of byte strings.
+    Text,
+    /// Pages of numbers that print as the values.
+    Number(Type),
+    /// Pages of entry numbers of a dictionary.
+    Dictionary(u32),
+    /// Pages of shape numbers; the slots are columns.
+    Shapes(Vec<Shape>),
+    /// The values of another column, with `\` before each `"` and `\`. No pages.
+    Escaped(u32),
+}
+
+/// A template: literals, and for slots the next value of a column.
+pub type Shape = Vec<Part<u32>>;
+
+impl Kind {
+    /// Whether the column has pages of its own.
+    pub fn has_pages(&self) -> bool {
+        !matches!(self, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_))
+    }
+}
+
+/// One dictionary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DictionaryPlan {
+    /// The class of fixed-width ids it holds; `None`: text.
+    pub class: Option<FixedClass>,
+    /// Number of entries.
+    pub entries: u32,
+    /// Entries a page.
+    pub page_entries: u32,
+    /// Whether each page has page sets.
+    pub sets: bool,
+    /// Bound of the bytes of one page's text.
+    pub page_bytes_max: u32,
+}
+
+impl DictionaryPlan {
+    /// Number of pages.
+    pub fn pages(&self) -> usize {
+        self.entries.div_ceil(self.page_entries.max(1)) as usize
+    }
+
+    /// Entries of page `page`.
+    pub fn page_len(&self, page: usize) -> usize {
+        (self.entries as usize - page * self.page_entries as usize).min(self.page_entries as usize)
+    }
+}
+
+/// A stored piece of bytes and how to check it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame {
+    /// Bytes stored.
+    pub stored: u32,
+    /// Whether they are a zstd frame.
+    pub compressed: bool,
+    /// CRC-32 of the stored bytes.
+    pub crc: u32,
+}
+
+/// Pieces and frames of one area (dictionaries or data), in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Area {
+    /// Length of each piece, and whether it is hard.
+    pub pieces: Vec<(u32, bool)>,
+    /// The frames.
+    pub frames: Vec<Frame>,
+}
+
+/// Everything but the frames.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// Number of row ranges.
+    pub ranges: u32,
+    /// Domains.
+    pub domains: Vec<Domain>,
+    /// Dictionaries.
+    pub dictionaries: Vec<DictionaryPlan>,
+    /// Columns; children come before their parents.
+    pub columns: Vec<Column>,
+    /// Dictionary pages.
+    pub dictionary_area: Area,
+    /// Column pages.
+    pub data_area: Area,
+}
+
+const TYPE_INT: u8 = 0;
+const TYPE_PADDED: u8 = 1;
+const TYPE_DECIMAL: u8 = 2;
+const TYPE_TIME: u8 = 3;
+
+impl Plan {
+    /// The plan as bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.ranges));
+        put_varint(out, self.domains.len() as u64);
+        self.domains.iter().for_each(|d| put_domain(out, d));
+        put_varint(out, self.dictionaries.len() as u64);
+        for dictionary in &self.dictionaries {
+            put_class(out, dictionary.class);
+            put_varint(out, u64::from(dictionary.entries));
+            put_varint(out, u64::from(dictionary.page_entries));
+            out.push(u8::from(dictionary.sets));
+            put_varint(out, u64::from(dictionary.page_bytes_max));
+        }
+        put_varint(out, self.columns.len() as u64);
+        self.columns.iter().for_each(|c| put_column(out, c));
+        put_area(out, &self.dictionary_area);
+        put_area(out, &self.data_area);
+    }
+
+    /// The inverse of [`Plan::encode`]; checks that all references point where they may.
+    ///
+    /// # Errors
+    /// When the bytes are no plan.
+    pub fn decode(reader: &mut Reader<'_>) -> WireResult<Plan> {
+        let ranges = reader.bounded(1 << 20)? as u32;
+        let domains = many(reader, |r| take_domain(r, ranges))?;
+        let dictionaries = many(reader, take_dictionary)?;
+        let mut columns: Vec<Column> = Vec::new();
+        for index in 0..reader.count()? {
+            let column = take_column(reader, index as u32, domains.len(), dictionaries.len())?;
+            if let Kind::Same(other) = column.kind
+                && columns[other as usize].domain != column.domain
+            {
+                return Err(reader.error("equal columns of different domains"));
+            }
+            columns.push(column);
+        }
+        Ok(Plan { ranges, domains, dictionaries, columns, dictionary_area: take_area(reader)?, data_area: take_area(reader)? })
+    }
+
+    /// Column pages in the order of their pieces: by first range, then column.
+    pub fn page_order(&self) -> Vec<(u32, u32, u32)> {
+        let domain_pages: Vec<_> = self.domains.iter().map(Domain::pages).collect();
+        let mut order = Vec::new();
+        for (index, column) in self.columns.iter().enumerate().filter(|(_, c)| c.kind.has_pages()) {
+            let pages = &domain_pages[column.domain as usize];
+            order.extend(pages.iter().enumerate().map(|(page, ranges)| (ranges.start as u32, index as u32, page as u32)));
+        }
+        order.sort_unstable();
+        order
+    }
+}
+
+fn many<T>(reader: &mut Reader<'_>, mut one: impl FnMut(&mut Reader<'_>) -> WireResult<T>) -> WireResult<Vec<T>> {
+    let count = reader.count()?;
+    let mut out = Vec::new();
+    for _ in 0..count {
+        out.push(one(reader)?);
+    }
+    Ok(out)
+}
+
+/// Non-empty ranges: gap to the last one, count less one; ended by their number first.
+fn put_domain(out: &mut Vec<u8>, domain: &Domain) {
+    let filled: Vec<usize> = (0..domain.ends.len()).filter(|&r| !domain.range(r).is_empty()).collect();
+    put_varint(out, filled.len() as u64);
+    let mut next = 0;
+    for range in filled {
+        put_varint(out, (range - next) as u64);
+        put_varint(out, domain.range(range).len() as u64 - 1);
+        next = range + 1;
+    }
+}
+
+fn take_domain(reader: &mut Reader<'_>, ranges: u32) -> WireResult<Domain> {
+    let mut ends = Vec::with_capacity(ranges as usize);
+    let mut total = 0u64;
+    for _ in 0..reader.count()? {
+        let gap = reader.bounded(ranges as usize)?;
+        if ends.len() + gap >= ranges as usize {
+            return Err(reader.error("no such row range"));
+        }
+        ends.resize(ends.len() + gap, total as u32);
+        total += reader.bounded(u32::MAX as usize - 1)? as u64 + 1;
+        if total > u64::from(u32::MAX) {
+            return Err(reader.error("too many values"));
+        }
+        ends.push(total as u32);
+    }
+    ends.resize(ranges as usize, total as u32);
+    Ok(Domain { ends })
+}
+
+fn put_class(out: &mut Vec<u8>, class: Option<FixedClass>) {
+    match class {
+        None => out.push(0),
+        Some(FixedClass::Hex { width, upper }) => out.extend_from_slice(&[if upper { 2 } else { 1 }, width]),
+        Some(FixedClass::Uuid) => out.push(3),
+        Some(FixedClass::Ipv4) => out.push(4),
+    }
+}
+
+fn take_dictionary(reader: &mut Reader<'_>) -> WireResult<DictionaryPlan> {
+    let class = match reader.byte()? {
+        0 => None,
+        tag @ (1 | 2) => {
+            let width = reader.byte()?;
+            if !(4..=64).contains(&width) {
+                return Err(reader.error("bad width"));
+            }
+            Some(FixedClass::Hex { width, upper: tag == 2 })
+        }
+        3 => Some(FixedClass::Uuid),
+        4 => Some(FixedClass::Ipv4),
+        _ => return Err(reader.error("unknown class")),
+    };
+    let entries = reader.bounded(u32::MAX as usize)? as u32;
+    let page_entries = reader.bounded(1 << 16)? as u32;
+    let sets = reader.byte()?;
+    let page_bytes_max = reader.bounded(u32::MAX as usize)? as u32;
+    if page_entries == 0 || sets > 1 {
+        return Err(reader.error("bad dictionary"));
+    }
+    Ok(DictionaryPlan { class, entries, page_entries, sets: sets == 1, page_bytes_max })
+}
+
+fn put_column(out: &mut Vec<u8>, column: &Column) {
+    put_varint(out, u64::from(column.domain));
+    match &column.kind {
+        Kind::Constant(value) => {
+            out.push(0);
+            put_bytes(out, value);
+        }
+        Kind::Same(other) => {
+            out.push(1);
+            put_varint(out, u64::from(*other));
+        }
+        Kind::Text => out.push(2),
+        Kind::Number(type_) => {
+            out.push(3);
+            match *type_ {
+                Type::Padded(width) => out.extend_from_slice(&[TYPE_PADDED, width]),
+                Type::Decimal(scale) => out.extend_from_slice(&[TYPE_DECIMAL, scale]),
+                Type::Time(l) => out.extend_from_slice(&[TYPE_TIME, l.family, l.separator, l.digits]),
+                _ => out.push(TYPE_INT),
+            }
+        }
+        Kind::Dictionary(dictionary) => {
+            out.push(4);
+            put_varint(out, u64::from(*dictionary));
+        }
+        Kind::Shapes(shapes) => {
+            out.push(5);
+            put_varint(out, shapes.len() as u64);
+            shapes.iter().for_each(|s| put_shape(out, s));
+        }
+        Kind::Escaped(child) => {
+            out.push(6);
+            put_varint(out, u64::from(*child));
+        }
+    }
+}
+
+fn put_shape(out: &mut Vec<u8>, shape: &Shape) {
+    put_varint(out, shape.len() as u64);
+    for part in shape {
+        match part {
+            Part::Literal(bytes) => {
+                put_varint(out, (bytes.len() as u64) << 1);
+                out.extend_from_slice(bytes);
+            }
+            Part::Slot(column) => put_varint(out, u64::from(*column) << 1 | 1),
+        }
+    }
+}
+
+fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries: usize) -> WireResult<Column> {
+    let below = |reader: &mut Reader<'_>, bound: usize| {
+        let value = reader.bounded(u32::MAX as usize)?;
+        if value < bound { Ok(value as u32) } else { Err(reader.error("no such column, domain or dictionary")) }
+    };
+    let domain = below(reader, domains)?;
+    let kind = match reader.byte()? {
+        0 => Kind::Constant(reader.bytes()?.to_vec()),
+        1 => Kind::Same(below(reader, index as usize)?),
+        2 => Kind::Text,
+        3 => Kind::Number(take_type(reader)?),
+        4 => Kind::Dictionary(below(reader, dictionaries)?),
+        5 => Kind::Shapes(many(reader, |r| {
+            many(r, |r| {
+                let word = r.varint()?;
+                if word & 1 == 0 {
+                    let len = usize::try_from(word >> 1).map_err(|_| r.error("number out of bounds"))?;
+                    return Ok(Part::Literal(r.take(len)?.to_vec()));
+                }
+                u32::try_from(word >> 1).ok().filter(|&c| c < index).map(Part::Slot).ok_or(r.error("no such column"))
+            })
+        })?),
+        6 => Kind::Escaped(below(reader, index as usize)?),
+        _ => return Err(reader.error("unknown encoding")),
+    };
+    Ok(Column { domain, kind })
+}
+
+fn take_type(reader: &mut Reader<'_>) -> WireResult<Type> {
+    let type_ = match reader.byte()? {
+        TYPE_INT => Type::Int,
+        TYPE_PADDED => Type::Padded(reader.byte()?),
+        TYPE_DECIMAL => Type::Decimal(reader.byte()?),
+        TYPE_TIME => Type::Time(Layout { family: reader.byte()?, separator: reader.byte()?, digits: reader.byte()? }),
+        _ => return Err(reader.error("unknown type")),
+    };
+    let valid = match type_ {
+        Type::Padded(width) => (1..=18).contains(&width),
+        Type::Decimal(scale) => (1..=17).contains(&scale),
+        Type::Time(layout) => layout.is_valid(),
+        _ => true,
+    };
+    if valid { Ok(type_) } else { Err(reader.error("bad type")) }
+}
+
+fn put_area(out: &mut Vec<u8>, area: &Area) {
+    put_varint(out, area.pieces.len() as u64);
+    area.pieces.iter().for_each(|&(len, hard)| put_varint(out, u64::from(len) << 1 | u64::from(hard)));
+    put_varint(out, area.frames.len() as u64);
+    for frame in &area.frames {
+        put_varint(out, u64::from(frame.stored) << 1 | u64::from(frame.compressed));
+        out.extend_from_slice(&frame.crc.to_le_bytes());
+    }
+}
+
+fn take_area(reader: &mut Reader<'_>) -> WireResult<Area> {
+    let flagged = |r: &mut Reader<'_>| {
+        let word = r.varint()?;
+        let value = u32::try_from(word >> 1).map_err(|_| r.error("number out of bounds"))?;
+        Ok((value, word & 1 == 1))
+    };
+    let pieces = many(reader, flagged)?;
+    let frames = many(reader, |r| {
+        let (stored, compressed) = flagged(r)?;
+        Ok(Frame { stored, compressed, crc: r.u32()? })
+    })?;
+    Ok(Area { pieces, frames })
+}
+
+/// Appends a signed number; here so that the row group's own fields use the same forms.
+pub fn put_number(out: &mut Vec<u8>, value: i64) {
+    put_signed(out, value);
+}

@@ -1,0 +1,243 @@
+//! Encoding composite values: shapes, their slots as columns.
+
+use super::encode::{Encoder, Hint, verbatim_shape};
+use super::plan::{Kind, Shape};
+use crate::error::Result;
+use crate::shape::text::{self, Grain};
+use crate::shape::{Part, SlotKind, Span, json, parts_of};
+use hashbrown::{HashMap, HashTable};
+use std::hash::BuildHasher;
+
+/// Text shapes of fewer values share one column of whole values.
+const TEXT_VALUES_MIN: u32 = 4;
+/// Shapes of one column; values of further ones share one column of whole values.
+const SHAPES_MAX: usize = 16 << 10;
+/// Values after which shapes must have proved useful.
+const TRIAL_VALUES: usize = 2048;
+/// Values looked at by [`is_worth_it`].
+const SAMPLE: usize = 512;
+
+/// Whether cutting these values at `grain` gives few templates, and cuts at all.
+pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
+    let step = (spans.len() / SAMPLE).max(1);
+    let mut shapes = Shapes::default();
+    let (mut slots, mut uncut, mut seen) = (Vec::new(), 0, 0);
+    for span in spans.iter().step_by(step).take(SAMPLE) {
+        slots.clear();
+        shapes.key.clear();
+        text::scan(arena, *span, grain, &mut shapes.key, &mut slots);
+        uncut += usize::from(slots.is_empty() || slots[0] == *span);
+        shapes.intern();
+        seen += 1;
+    }
+    uncut * 2 < seen && shapes.counts.len() <= (seen / 8).max(4)
+}
+
+/// Distinct keys, numbered as they come.
+#[derive(Default)]
+struct Shapes {
+    key: Vec<u8>,
+    table: HashTable<u32>,
+    hasher: foldhash::fast::FixedState,
+    keys: Vec<Vec<u8>>,
+    counts: Vec<u32>,
+    /// A value of each shape.
+    samples: Vec<Span>,
+}
+
+impl Shapes {
+    /// The number of `self.key`; a new one if it was not seen.
+    fn intern(&mut self) -> u32 {
+        let hash = self.hasher.hash_one(&self.key[..]);
+        if let Some(&id) = self.table.find(hash, |&id| self.keys[id as usize] == self.key) {
+            self.counts[id as usize] += 1;
+            return id;
+        }
+        let id = self.keys.len() as u32;
+        self.keys.push(self.key.clone());
+        self.counts.push(1);
+        let (keys, hasher) = (&self.keys, &self.hasher);
+        self.table.insert_unique(hash, id, |&id| hasher.hash_one(&keys[id as usize][..]));
+        id
+    }
+}
+
+/// The values of a slot's column while rows are dealt out.
+struct Child {
+    spans: Vec<Span>,
+    ends: Vec<u32>,
+    slot: SlotKind,
+}
+
+const NO_SHAPE: u32 = u32::MAX;
+
+/// All values taken apart.
+struct Parsed {
+    shapes: Shapes,
+    /// The shape of each value; [`NO_SHAPE`] for one kept whole.
+    rows: Vec<u32>,
+    slots: Vec<Span>,
+    slot_ends: Vec<u32>,
+}
+
+fn parse(arena: &[u8], spans: &[Span], grain: Grain, may_be_json: bool) -> Option<Parsed> {
+    let mut parsed = Parsed {
+        shapes: Shapes::default(),
+        rows: Vec::with_capacity(spans.len()),
+        slots: Vec::new(),
+        slot_ends: Vec::with_capacity(spans.len()),
+    };
+    let mut whole = 0;
+    for (index, &span) in spans.iter().enumerate() {
+        let start = parsed.slots.len();
+        let shapes = &mut parsed.shapes;
+        shapes.key.clear();
+        if !(may_be_json && json::scan(arena, span, &mut shapes.key, &mut parsed.slots)) {
+            text::scan(arena, span, grain, &mut shapes.key, &mut parsed.slots);
+        }
+        let known = shapes.keys.len();
+        let id = if known < SHAPES_MAX { shapes.intern() } else { NO_SHAPE };
+        if id == NO_SHAPE {
+            parsed.slots.truncate(start);
+            parsed.slots.push(span);
+            whole += 1;
+        } else if id as usize == known {
+            shapes.samples.push(span);
+        }
+        parsed.rows.push(id);
+        parsed.slot_ends.push(parsed.slots.len() as u32);
+        if index + 1 == TRIAL_VALUES.min(spans.len()) && index > 64 && parsed.shapes.keys.len() * 4 > index * 3 && !has_json(&parsed.shapes)
+        {
+            return None;
+        }
+    }
+    (whole * 4 < spans.len().max(1) * 3).then_some(parsed)
+}
+
+fn has_json(shapes: &Shapes) -> bool {
+    let json = shapes.keys.iter().filter(|k| json::template(k).is_some()).count();
+    json * 2 > shapes.keys.len()
+}
+
+impl Encoder {
+    /// Takes values apart into shapes and slots; `None` when they have too little in common.
+    pub(super) fn shapes(&mut self, arena: &[u8], spans: &[Span], domain: u32, grain: Grain, hint: Hint) -> Result<Option<u32>> {
+        let Some(mut parsed) = parse(arena, spans, grain, hint.lines) else { return Ok(None) };
+        let order = rank(&mut parsed);
+        let (mut children, layouts) = lay_out(arena, &parsed, &order, grain);
+        let rows = deal(&parsed, spans, &layouts, &mut children, &self.domains[domain as usize].ends, &order);
+        let whole = rows.iter().any(|&r| r as usize == order.len());
+        drop(parsed.slots);
+        let next_grain = match grain {
+            Grain::Coarse => |slot: SlotKind| if slot == SlotKind::Token { Some(Grain::Fine) } else { Some(Grain::Coarse) },
+            Grain::Fine => |_: SlotKind| None,
+        };
+        let mut columns = Vec::with_capacity(children.len());
+        for child in children {
+            let child_domain = self.domain(child.ends);
+            let hint = Hint { depth: hint.depth + 1, lines: false, slot: child.slot, grain: next_grain(child.slot) };
+            columns.push(match child.slot {
+                SlotKind::Verbatim => self.verbatim(arena, &child.spans, child_domain)?,
+                _ => self.column(arena, &child.spans, child_domain, hint)?,
+            });
+        }
+        let mut shapes: Vec<Shape> = layouts.into_iter().map(|parts| parts.into_iter().map(|p| to_column(p, &columns)).collect()).collect();
+        if whole {
+            shapes.push(verbatim_shape(columns[0]));
+        }
+        let ids: Vec<u64> = rows.iter().map(|&r| u64::from(r)).collect();
+        let column = self.add(domain, Kind::Shapes(shapes));
+        self.integer_pages(column, &ids, domain)?;
+        if hint.depth == 0 && hint.lines {
+            self.line_shapes = rows;
+        }
+        Ok(Some(column))
+    }
+}
+
+fn to_column(part: Part<usize>, columns: &[u32]) -> Part<u32> {
+    match part {
+        Part::Literal(bytes) => Part::Literal(bytes),
+        Part::Slot(child) => Part::Slot(columns[child]),
+    }
+}
+
+/// The shapes kept, most frequent first; values of the others are made whole.
+fn rank(parsed: &mut Parsed) -> Vec<u32> {
+    let shapes = &parsed.shapes;
+    let kept = |&id: &u32| shapes.counts[id as usize] >= TEXT_VALUES_MIN || json::template(&shapes.keys[id as usize]).is_some();
+    let mut order: Vec<u32> = (0..shapes.keys.len() as u32).filter(kept).collect();
+    order.sort_by_key(|&id| std::cmp::Reverse(shapes.counts[id as usize]));
+    order
+}
+
+/// The columns needed, the first of them for whole values, and the parts of each shape.
+fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32], grain: Grain) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
+    let _ = grain;
+    let new_child = |slot| Child { spans: Vec::new(), ends: Vec::new(), slot };
+    let mut children = vec![new_child(SlotKind::Verbatim)];
+    let mut by_path: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
+    let mut layouts = Vec::with_capacity(order.len());
+    for &id in order {
+        let key = &parsed.shapes.keys[id as usize];
+        let template = json::template(key);
+        let mut paths = template.map(|_| json::paths(parsed.shapes.samples[id as usize].of(arena)).into_iter());
+        let mut layout = Vec::new();
+        for part in parts_of(template.unwrap_or(key)) {
+            layout.push(match part {
+                Part::Literal(bytes) => Part::Literal(bytes),
+                Part::Slot(kind) => {
+                    let path = paths.as_mut().and_then(Iterator::next);
+                    let next = children.len();
+                    let child = path.map_or(next, |path| *by_path.entry((path, kind)).or_insert(next));
+                    if child == next {
+                        children.push(new_child(kind));
+                    }
+                    Part::Slot(child)
+                }
+            });
+        }
+        layouts.push(layout);
+    }
+    (children, layouts)
+}
+
+/// Deals the slots out to the columns; returns each value's shape, in the new order.
+fn deal(parsed: &Parsed, spans: &[Span], layouts: &[Vec<Part<usize>>], children: &mut [Child], ends: &[u32], order: &[u32]) -> Vec<u32> {
+    let mut new_id = vec![order.len() as u32; parsed.shapes.keys.len()];
+    order.iter().enumerate().for_each(|(new, &old)| new_id[old as usize] = new as u32);
+    let slots_of: Vec<Vec<usize>> =
+        layouts.iter().map(|l| l.iter().filter_map(|p| if let Part::Slot(child) = p { Some(*child) } else { None }).collect()).collect();
+    let mut rows = Vec::with_capacity(spans.len());
+    let mut at = 0;
+    for (range, &end) in ends.iter().enumerate() {
+        while rows.len() < end as usize {
+            let row = rows.len();
+            let slot_end = parsed.slot_ends[row] as usize;
+            let id = if parsed.rows[row] == NO_SHAPE { order.len() as u32 } else { new_id[parsed.rows[row] as usize] };
+            match slots_of.get(id as usize) {
+                Some(slots) => {
+                    for (&child, &span) in slots.iter().zip(&parsed.slots[at..slot_end]) {
+                        children[child].push(span, range);
+                    }
+                }
+                None => children[0].push(spans[row], range),
+            }
+            at = slot_end;
+            rows.push(id);
+        }
+    }
+    for child in children {
+        child.ends.resize(ends.len(), child.spans.len() as u32);
+    }
+    rows
+}
+
+impl Child {
+    fn push(&mut self, span: Span, range: usize) {
+        if self.ends.len() < range {
+            self.ends.resize(range, self.spans.len() as u32);
+        }
+        self.spans.push(span);
+    }
+}

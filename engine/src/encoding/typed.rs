@@ -1,0 +1,336 @@
+//! Values that are exactly what a number prints as: integers, zero-padded integers, decimals; and fixed-width
+//! classes of ids: hex, UUID, IPv4. A value belongs to a type only if printing the number gives its bytes back.
+
+use crate::shape::time::{self, Layout};
+
+/// The type that all values of a column share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// `-?[1-9][0-9]*` or `0`, fits i64.
+    Int,
+    /// Digits only, all of this length (at most 18), some with leading zeros.
+    Padded(u8),
+    /// Integer part as [`Type::Int`], then `.` and this many digits; never a negative zero.
+    Decimal(u8),
+    /// A timestamp.
+    Time(Layout),
+    /// An even number of hex digits (8 to 128), lower- or upper-case.
+    Hex {
+        /// Bytes of the value, half the digits.
+        width: u8,
+        /// Upper-case letters.
+        upper: bool,
+    },
+    /// 8-4-4-4-12 lower-case hex digits.
+    Uuid,
+    /// Four numbers 0 to 255 without leading zeros.
+    Ipv4,
+}
+
+impl Type {
+    /// The type of one value; the narrowest in the order Time, Int, Padded, Decimal, IPv4, UUID, Hex.
+    pub fn of(value: &[u8]) -> Option<Type> {
+        let first = *value.first()?;
+        if let Some(layout) = time::find(value, 0).filter(|l| l.text_len() == value.len()) {
+            return Some(Type::Time(layout));
+        }
+        let digits = value.iter().all(u8::is_ascii_digit);
+        if parse_int(value).is_some() {
+            Some(Type::Int)
+        } else if digits && value.len() <= 18 {
+            Some(Type::Padded(value.len() as u8))
+        } else if let Some(dot) = value.iter().position(|&b| b == b'.').filter(|_| first == b'-' || first.is_ascii_digit()) {
+            let decimal = Type::Decimal((value.len() - dot - 1).min(200) as u8);
+            [decimal, Type::Ipv4].into_iter().find(|t| t.holds(value))
+        } else {
+            let upper = value.iter().any(u8::is_ascii_uppercase);
+            let hex = Type::Hex { width: (value.len() / 2).min(200) as u8, upper };
+            [Type::Uuid, hex].into_iter().find(|t| t.holds(value))
+        }
+    }
+
+    /// Whether `value` is of this type.
+    pub fn holds(self, value: &[u8]) -> bool {
+        match self {
+            Type::Int | Type::Padded(_) | Type::Decimal(_) | Type::Time(_) => self.number(value).is_some(),
+            Type::Hex { width, upper } => {
+                (4..=64).contains(&width)
+                    && value.len() == usize::from(width) * 2
+                    && value
+                        .iter()
+                        .all(|&b| b.is_ascii_digit() || if upper { (b'A'..=b'F').contains(&b) } else { (b'a'..=b'f').contains(&b) })
+            }
+            Type::Uuid => {
+                value.len() == 36
+                    && value.iter().enumerate().all(|(i, &b)| match i {
+                        8 | 13 | 18 | 23 => b == b'-',
+                        _ => b.is_ascii_digit() || (b'a'..=b'f').contains(&b),
+                    })
+            }
+            Type::Ipv4 => parse_ipv4(value).is_some(),
+        }
+    }
+
+    /// The wider of two types that also holds all values of the other, if there is one: hex ids without a letter look like
+    /// integers, the first of them decides nothing.
+    pub fn join(self, other: Type, value: &[u8]) -> Option<Type> {
+        let digits_only = |t: Type| matches!(t, Type::Int | Type::Padded(_));
+        match (self, other) {
+            (a, b) if a == b => Some(a),
+            (Type::Int, Type::Padded(n)) | (Type::Padded(n), Type::Int) => Some(Type::Padded(n)),
+            (Type::Hex { .. }, b) if digits_only(b) && self.holds(value) => Some(self),
+            (a, Type::Hex { .. }) if digits_only(a) => Some(other),
+            _ => None,
+        }
+    }
+
+    /// The number of a value of a numeric type; `None` when the value is not of the type.
+    pub fn number(self, value: &[u8]) -> Option<i64> {
+        match self {
+            Type::Int => parse_int(value),
+            Type::Padded(width) if value.len() == usize::from(width) && width <= 18 => parse_digits(value),
+            Type::Decimal(scale) => parse_decimal(value, usize::from(scale)),
+            Type::Time(layout) => time::parse(value, layout),
+            _ => None,
+        }
+    }
+
+    /// Appends the text of a number of a numeric type.
+    pub fn print(self, number: i64, out: &mut Vec<u8>) {
+        match self {
+            Type::Padded(width) => put_digits(out, number.unsigned_abs(), usize::from(width)),
+            Type::Decimal(scale) => {
+                if number < 0 {
+                    out.push(b'-');
+                }
+                let unit = 10u64.pow(u32::from(scale.min(18)));
+                put_digits(out, number.unsigned_abs() / unit, 1);
+                out.push(b'.');
+                put_digits(out, number.unsigned_abs() % unit, usize::from(scale));
+            }
+            Type::Time(layout) => time::format(number, layout, out),
+            _ => {
+                if number < 0 {
+                    out.push(b'-');
+                }
+                put_digits(out, number.unsigned_abs(), 1);
+            }
+        }
+    }
+}
+
+/// Appends `value` in decimal with at least `width` digits.
+pub fn put_digits(out: &mut Vec<u8>, value: u64, width: usize) {
+    let mut buffer = [b'0'; 20];
+    let mut at = 20;
+    let mut left = value;
+    while left >= 100 {
+        let pair = left % 100;
+        left /= 100;
+        at -= 2;
+        buffer[at] = b'0' + (pair / 10) as u8;
+        buffer[at + 1] = b'0' + (pair % 10) as u8;
+    }
+    if left >= 10 {
+        at -= 2;
+        buffer[at] = b'0' + (left / 10) as u8;
+        buffer[at + 1] = b'0' + (left % 10) as u8;
+    } else {
+        at -= 1;
+        buffer[at] = b'0' + left as u8;
+    }
+    let at = at.min(20usize.saturating_sub(width));
+    out.extend_from_slice(&buffer[at..]);
+}
+
+fn parse_digits(value: &[u8]) -> Option<i64> {
+    if value.is_empty() || value.len() > 18 {
+        return None;
+    }
+    value.iter().try_fold(0i64, |n, &b| if b.is_ascii_digit() { Some(n * 10 + i64::from(b - b'0')) } else { None })
+}
+
+fn parse_int(value: &[u8]) -> Option<i64> {
+    let (negative, digits) = match value {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, value),
+    };
+    if digits.first() == Some(&b'0') && (digits.len() > 1 || negative) {
+        return None;
+    }
+    if digits.len() <= 18 {
+        return parse_digits(digits).map(|n| if negative { -n } else { n });
+    }
+    if digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+fn parse_decimal(value: &[u8], scale: usize) -> Option<i64> {
+    if scale == 0 || scale > 17 {
+        return None;
+    }
+    let dot = value.len().checked_sub(scale + 1)?;
+    if value[dot] != b'.' {
+        return None;
+    }
+    let (negative, whole) = match &value[..dot] {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    if whole.len() + scale > 18 || (whole.len() > 1 && whole[0] == b'0') {
+        return None;
+    }
+    let number = parse_digits(whole)? * 10i64.pow(scale as u32) + parse_digits(&value[dot + 1..])?;
+    if negative && number == 0 { None } else { Some(if negative { -number } else { number }) }
+}
+
+fn parse_ipv4(value: &[u8]) -> Option<[u8; 4]> {
+    let mut out = [0; 4];
+    let mut parts = value.split(|&b| b == b'.');
+    for byte in &mut out {
+        let part = parts.next().filter(|p| !p.is_empty() && p.len() <= 3 && (p.len() == 1 || p[0] != b'0'))?;
+        *byte = u8::try_from(parse_digits(part)?).ok()?;
+    }
+    if parts.next().is_some() { None } else { Some(out) }
+}
+
+fn hex_value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20).wrapping_sub(b'a').wrapping_add(10) & 15,
+    }
+}
+
+/// The class of fixed-width ids that a class dictionary holds as bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FixedClass {
+    /// Hex digits, two a byte.
+    Hex {
+        /// Bytes a value.
+        width: u8,
+        /// Upper-case letters.
+        upper: bool,
+    },
+    /// 16 bytes.
+    Uuid,
+    /// 4 bytes.
+    Ipv4,
+}
+
+impl FixedClass {
+    /// The class of values of `type_`, when it has one.
+    pub fn of(type_: Type) -> Option<FixedClass> {
+        match type_ {
+            Type::Hex { width, upper } => Some(FixedClass::Hex { width, upper }),
+            Type::Uuid => Some(FixedClass::Uuid),
+            Type::Ipv4 => Some(FixedClass::Ipv4),
+            _ => None,
+        }
+    }
+
+    /// Bytes a value.
+    pub fn width(self) -> usize {
+        match self {
+            FixedClass::Hex { width, .. } => usize::from(width),
+            FixedClass::Uuid => 16,
+            FixedClass::Ipv4 => 4,
+        }
+    }
+
+    /// Appends the bytes of `value`, which must be of the class.
+    pub fn pack(self, value: &[u8], out: &mut Vec<u8>) {
+        match self {
+            FixedClass::Ipv4 => out.extend_from_slice(&parse_ipv4(value).unwrap_or_default()),
+            FixedClass::Hex { .. } => out.extend(value.chunks(2).map(|p| hex_value(p[0]) << 4 | hex_value(p[p.len() - 1]))),
+            FixedClass::Uuid => {
+                let digits = |range: std::ops::Range<usize>| value[range].chunks(2).map(|p| hex_value(p[0]) << 4 | hex_value(p[1]));
+                for range in [0..8, 9..13, 14..18, 19..23, 24..36] {
+                    out.extend(digits(range));
+                }
+            }
+        }
+    }
+
+    /// Appends the text of `bytes`, [`FixedClass::width`] of them.
+    pub fn print(self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self {
+            FixedClass::Ipv4 => {
+                for (i, &byte) in bytes.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b'.');
+                    }
+                    put_digits(out, u64::from(byte), 1);
+                }
+            }
+            FixedClass::Hex { upper, .. } => put_hex(out, bytes, if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" }),
+            FixedClass::Uuid => {
+                for (i, range) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+                    if i > 0 {
+                        out.push(b'-');
+                    }
+                    put_hex(out, bytes.get(range).unwrap_or_default(), b"0123456789abcdef");
+                }
+            }
+        }
+    }
+}
+
+fn put_hex(out: &mut Vec<u8>, bytes: &[u8], digits: &[u8; 16]) {
+    out.extend(bytes.iter().flat_map(|b| [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(value: &[u8]) {
+        let Some(type_) = Type::of(value) else { return };
+        assert!(type_.holds(value), "{type_:?} {value:?}");
+        let mut out = Vec::new();
+        match FixedClass::of(type_) {
+            Some(class) => {
+                let mut packed = Vec::new();
+                class.pack(value, &mut packed);
+                assert_eq!(packed.len(), class.width());
+                class.print(&packed, &mut out);
+            }
+            None => type_.print(type_.number(value).unwrap(), &mut out),
+        }
+        assert_eq!(out, value, "{type_:?}");
+    }
+
+    #[test]
+    fn known_values() {
+        let of = |s: &str| {
+            check(s.as_bytes());
+            Type::of(s.as_bytes())
+        };
+        assert_eq!(of("0"), Some(Type::Int));
+        assert_eq!(of("-9223372036854775808"), Some(Type::Int));
+        assert_eq!(of("9223372036854775808"), None);
+        assert_eq!(of("007"), Some(Type::Padded(3)));
+        assert_eq!(of("-0"), None);
+        assert_eq!(of("0.10"), Some(Type::Decimal(2)));
+        assert_eq!(of("-0.5"), Some(Type::Decimal(1)));
+        assert_eq!(of("-0.0"), None);
+        assert_eq!(of("00.5"), None);
+        assert_eq!(of("1.2.3.4"), Some(Type::Ipv4));
+        assert_eq!(of("1.2.3.256"), None);
+        assert_eq!(of("deadbeef"), Some(Type::Hex { width: 4, upper: false }));
+        assert_eq!(of("DEADBEEF01"), Some(Type::Hex { width: 5, upper: true }));
+        assert_eq!(of("deadBEEF"), None);
+        assert_eq!(of("123e4567-e89b-12d3-a456-426614174000"), Some(Type::Uuid));
+        assert_eq!(of(""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_a_type_prints_back(text in "[0-9]{1,20}|-?[0-9]{1,4}\\.[0-9]{1,20}|[0-9a-f]{8,20}|[0-9.]{7,15}|[0-9a-fA-F-]{36}", bytes in any::<Vec<u8>>()) {
+            check(text.as_bytes());
+            check(&bytes);
+        }
+    }
+}

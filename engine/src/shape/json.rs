@@ -1,0 +1,197 @@
+//! JSON by its raw text: all bytes between leaf values are the template, so key order, spaces, duplicate keys and the text of numbers survive.
+
+use super::{SlotKind, Span, put_literal, put_slot};
+
+/// How deep objects and arrays may nest; deeper lines are taken as text.
+pub const DEPTH_MAX: usize = 64;
+/// The first byte of every JSON key: no text key begins so, since a literal byte 1 is doubled and 9 is no slot kind.
+const JSON_KEY: [u8; 2] = [super::MARK, 9];
+
+/// Takes `arena[span]` apart when it looks like a JSON object: appends the template to `key` and the leaf values to `slots`.
+/// Returns whether it did; if not, `key` and `slots` are as before.
+pub fn scan(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) -> bool {
+    let text = span.of(arena);
+    if text.first() != Some(&b'{') || text.last() != Some(&b'}') {
+        return false;
+    }
+    let (key_len, slots_len) = (key.len(), slots.len());
+    key.extend_from_slice(&JSON_KEY);
+    let scanned = scan_object(text, span.at as usize, key, slots);
+    if scanned.is_none() {
+        key.truncate(key_len);
+        slots.truncate(slots_len);
+    }
+    scanned.is_some()
+}
+
+/// The template of a JSON key, without its mark.
+pub fn template(key: &[u8]) -> Option<&[u8]> {
+    key.strip_prefix(&JSON_KEY)
+}
+
+fn scan_object(text: &[u8], base: usize, key: &mut Vec<u8>, slots: &mut Vec<Span>) -> Option<()> {
+    let mut open = [0u8; DEPTH_MAX];
+    let mut depth = 0;
+    let (mut at, mut literal) = (0, 0);
+    while at < text.len() {
+        let start = at;
+        let kind = match text[at] {
+            b'"' => {
+                let end = string_end(text, at + 1)?;
+                at = end + 1;
+                if is_key(text, at) {
+                    continue;
+                }
+                put_literal(key, &text[literal..=start]);
+                put_slot(key, slots, SlotKind::JsonString, base + start + 1, end - start - 1);
+                literal = end;
+                continue;
+            }
+            b'{' | b'[' => {
+                *open.get_mut(depth)? = text[at];
+                depth += 1;
+                at += 1;
+                continue;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                if open[depth] + 2 != text[at] || (depth == 0 && at + 1 != text.len()) {
+                    return None;
+                }
+                at += 1;
+                continue;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => {
+                at += 1;
+                continue;
+            }
+            b'-' | b'0'..=b'9' => {
+                at += text[at..].iter().take_while(|b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')).count();
+                SlotKind::JsonNumber
+            }
+            b'a'..=b'z' => {
+                at += text[at..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+                SlotKind::JsonWord
+            }
+            _ => return None,
+        };
+        put_literal(key, &text[literal..start]);
+        put_slot(key, slots, kind, base + start, at - start);
+        literal = at;
+    }
+    if depth > 0 {
+        return None;
+    }
+    put_literal(key, &text[literal..]);
+    Some(())
+}
+
+/// The place of the quote that ends the string whose first character is at `at`.
+fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;
+        if text[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+fn is_key(text: &[u8], at: usize) -> bool {
+    text[at..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n')) == Some(&b':')
+}
+
+/// The path of each slot of a JSON line that [`scan`] took apart: keys in their raw text joined by `.`, `[]` for any array element.
+pub fn paths(line: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    let mut path: Vec<u8> = Vec::new();
+    let mut opened: Vec<usize> = Vec::new();
+    let mut key_at = 0;
+    let mut at = 0;
+    while at < line.len() {
+        match line[at] {
+            b'"' => {
+                let Some(end) = string_end(line, at + 1) else { return found };
+                if is_key(line, end + 1) {
+                    path.truncate(key_at);
+                    if !path.is_empty() {
+                        path.push(b'.');
+                    }
+                    path.extend_from_slice(&line[at + 1..end]);
+                } else {
+                    found.push(path.clone());
+                }
+                at = end + 1;
+            }
+            open @ (b'{' | b'[') => {
+                opened.push(key_at);
+                if open == b'[' {
+                    path.extend_from_slice(b"[]");
+                }
+                key_at = path.len();
+                at += 1;
+            }
+            b'}' | b']' => {
+                path.truncate(key_at);
+                if line[at] == b']' {
+                    path.truncate(key_at.saturating_sub(2));
+                }
+                key_at = opened.pop().unwrap_or(0);
+                at += 1;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            _ => {
+                found.push(path.clone());
+                at += line[at..].iter().take_while(|b| !matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n')).count().max(1);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::rebuild;
+    use proptest::prelude::*;
+
+    fn shape(line: &[u8]) -> Option<(Vec<u8>, Vec<Span>)> {
+        let (mut key, mut slots) = (Vec::new(), Vec::new());
+        if !scan(line, Span { at: 0, len: line.len() as u32 }, &mut key, &mut slots) {
+            assert!(key.is_empty() && slots.is_empty());
+            return None;
+        }
+        assert_eq!(rebuild(template(&key).unwrap(), &slots, line), line);
+        Some((key, slots))
+    }
+
+    #[test]
+    fn leaves_are_found_with_their_paths() {
+        let line = br#"{"a":1, "b":{"c":"x\"y","d":[true,{"e":null},-1.5e3]},"b":"", "f":{},"g":[]}"#;
+        let (_, slots) = shape(line).unwrap();
+        let values: Vec<_> = slots.iter().map(|s| String::from_utf8_lossy(s.of(line)).into_owned()).collect();
+        assert_eq!(values, ["1", r#"x\"y"#, "true", "null", "-1.5e3", ""]);
+        let paths: Vec<_> = paths(line).into_iter().map(|p| String::from_utf8(p).unwrap()).collect();
+        assert_eq!(paths, ["a", "b.c", "b.d[]", "b.d[].e", "b.d[]", "b"]);
+    }
+
+    #[test]
+    fn what_is_no_object_is_left() {
+        for line in ["", "{", "[1]", r#"{"a":1"#, r#"{"a":"}"#, r#"{"a":1]}"#, r#"{"a":?}"#, "{}}", "{} {}"] {
+            assert!(shape(line.as_bytes()).is_none(), "{line}");
+        }
+        let deep = format!("{}{}", "{\"a\":".repeat(100), "}".repeat(100));
+        assert!(shape(deep.as_bytes()).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_byte_is_lost(text in "\\{[\\[\\]{}\":,0-9a-c\\\\ \u{1}\u{5}]{0,40}\\}", bytes in any::<Vec<u8>>()) {
+            if let Some((_, slots)) = shape(text.as_bytes()) {
+                prop_assert!(paths(text.as_bytes()).len() >= slots.len().min(1));
+            }
+            shape(&bytes);
+            paths(&bytes);
+        }
+    }
+}

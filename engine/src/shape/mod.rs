@@ -1,0 +1,119 @@
+//! Shapes: taking lines apart into what stays the same (the template) and what varies (the slots), without losing a byte.
+//!
+//! A scanner writes the template's *key* and the spans of the slots; literals and slots together are the line.
+//! This module must not know how slots are encoded or stored.
+
+pub mod json;
+pub mod text;
+pub mod time;
+
+/// A run of bytes in an arena.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub at: u32,
+    /// Length in bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// The span's bytes.
+    pub fn of(self, arena: &[u8]) -> &[u8] {
+        &arena[self.at as usize..self.at as usize + self.len as usize]
+    }
+}
+
+/// In a key: the byte before a slot's kind; the literal byte 1 is written twice.
+pub const MARK: u8 = 1;
+
+/// What a slot holds; stands behind [`MARK`] in a key. 1 is not used: it is the literal byte 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum SlotKind {
+    /// A token with a digit.
+    Token = 2,
+    /// What stands between two double quotes.
+    Quoted = 3,
+    /// A timestamp.
+    Time = 4,
+    /// A JSON string, without its quotes.
+    JsonString = 5,
+    /// A JSON number.
+    JsonNumber = 6,
+    /// `true`, `false` or `null`.
+    JsonWord = 7,
+    /// A whole line that has no template of its own.
+    Verbatim = 8,
+}
+
+/// A part of a template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part<T> {
+    /// Bytes that all lines of the shape have.
+    Literal(Vec<u8>),
+    /// A place where they differ.
+    Slot(T),
+}
+
+/// Takes a key apart.
+pub fn parts_of(key: &[u8]) -> Vec<Part<SlotKind>> {
+    let mut parts = Vec::new();
+    let mut literal = Vec::new();
+    let mut bytes = key.iter();
+    while let Some(&byte) = bytes.next() {
+        let kind = match (byte, if byte == MARK { bytes.next() } else { None }) {
+            (MARK, Some(2)) => SlotKind::Token,
+            (MARK, Some(3)) => SlotKind::Quoted,
+            (MARK, Some(4)) => SlotKind::Time,
+            (MARK, Some(5)) => SlotKind::JsonString,
+            (MARK, Some(6)) => SlotKind::JsonNumber,
+            (MARK, Some(7)) => SlotKind::JsonWord,
+            (MARK, Some(8)) => SlotKind::Verbatim,
+            _ => {
+                literal.push(byte);
+                continue;
+            }
+        };
+        if kind == SlotKind::Time {
+            // The layout keeps shapes with different layouts apart; the column finds it again.
+            bytes.by_ref().take(3).for_each(drop);
+        }
+        if !literal.is_empty() {
+            parts.push(Part::Literal(std::mem::take(&mut literal)));
+        }
+        parts.push(Part::Slot(kind));
+    }
+    if !literal.is_empty() {
+        parts.push(Part::Literal(literal));
+    }
+    parts
+}
+
+fn put_literal(key: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.contains(&MARK) {
+        for &byte in bytes {
+            key.extend_from_slice(if byte == MARK { &[MARK, MARK] } else { std::slice::from_ref(&byte) });
+        }
+    } else {
+        key.extend_from_slice(bytes);
+    }
+}
+
+fn put_slot(key: &mut Vec<u8>, slots: &mut Vec<Span>, kind: SlotKind, at: usize, len: usize) {
+    key.extend_from_slice(&[MARK, kind as u8]);
+    slots.push(Span { at: at as u32, len: len as u32 });
+}
+
+#[cfg(test)]
+pub(crate) fn rebuild(key: &[u8], slots: &[Span], arena: &[u8]) -> Vec<u8> {
+    let mut slots = slots.iter();
+    let mut out = Vec::new();
+    for part in parts_of(key) {
+        match part {
+            Part::Literal(bytes) => out.extend_from_slice(&bytes),
+            Part::Slot(_) => out.extend_from_slice(slots.next().unwrap().of(arena)),
+        }
+    }
+    assert!(slots.next().is_none());
+    out
+}
