@@ -78,6 +78,13 @@ impl IngestBody {
 /// A request's share of the ingest budget; given back when dropped.
 pub struct Grant(Budget);
 
+impl Grant {
+    /// Makes the share cover `bytes`: what parsing really made.
+    pub fn cover(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.0.grow(bytes)
+    }
+}
+
 struct Budget {
     all: Arc<Semaphore>,
     mine: Option<OwnedSemaphorePermit>,

@@ -16,6 +16,8 @@ pub struct ServeConfig {
     pub line_bytes_max: usize,
     /// Bytes that all ingest requests together may hold while they are read, unpacked and parsed. Past it: 429.
     pub ingest_bytes_max: usize,
+    /// Bodies that are unpacked and parsed at once; others wait.
+    pub parsers_max: usize,
     /// Searches that run or send their answer at once. Past it a request waits, at most [`ServeConfig::queue_wait_max`], then 429.
     pub searches_max: usize,
     /// Scans that run at once; queued as searches are.
@@ -41,9 +43,10 @@ impl Default for ServeConfig {
         ServeConfig {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7171)),
             body_bytes_max: 64 << 20,
-            request_records_max: 4_000_000,
+            request_records_max: 1_000_000,
             line_bytes_max: 16 << 20,
             ingest_bytes_max: 256 << 20,
+            parsers_max: 16,
             searches_max: 32,
             scans_max: 8,
             queue_wait_max: Duration::from_secs(10),

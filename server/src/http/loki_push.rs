@@ -39,7 +39,12 @@ pub async fn push(State(app): State<App>, request: Request<Body>) -> Result<Resp
     let work = async move {
         let (parsed, _grant) = {
             let app = app.clone();
-            tokio::task::spawn_blocking(move || parse(&app, protocol, body)).await??
+            let turn = app.parser_turn().await?;
+            tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                parse(&app, protocol, body)
+            })
+            .await??
         };
         let Parsed { batch, rejected, errors } = parsed;
         let (accepted, line_bytes) = (batch.len() as u64, batch.line_bytes() as u64);
@@ -61,10 +66,14 @@ fn parse(app: &App, protocol: Protocol, body: super::body::IngestBody) -> Result
     let config = &app.config;
     let limits = RecordLimits { line_bytes_max: config.line_bytes_max, request_records_max: config.request_records_max };
     if matches!(protocol, Protocol::LokiProtobuf) {
-        let (block, grant) = body.unpack_block(app)?;
+        let (block, mut grant) = body.unpack_block(app)?;
         let bytes = decode_snappy_block(&block, config.body_bytes_max)?;
-        return Ok((parse_protobuf(&bytes, &limits)?, grant));
+        let parsed = parse_protobuf(&bytes, &limits)?;
+        grant.cover(block.len() + bytes.len() + parsed.batch.memory_bytes())?;
+        return Ok((parsed, grant));
     }
-    let (bytes, grant) = body.unpack(app)?;
-    Ok((parse_json(&bytes, &limits)?, grant))
+    let (bytes, mut grant) = body.unpack(app)?;
+    let parsed = parse_json(&bytes, &limits)?;
+    grant.cover(bytes.len() + parsed.batch.memory_bytes())?;
+    Ok((parsed, grant))
 }

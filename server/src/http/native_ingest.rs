@@ -74,7 +74,7 @@ struct Outcome {
 }
 
 async fn store(app: &App, tenant: &Tenant, body: IngestBody, options: ReadOptions) -> Result<Outcome, Problem> {
-    let (mut batches, parsing) = native_parse::start(app, body, options);
+    let (mut batches, parsing) = native_parse::start(app, body, options).await?;
     let mut outcome = Outcome { accepted: 0, line_bytes: 0, report: Report::default(), failed: None };
     while let Some(batch) = batches.recv().await {
         let (records, line_bytes) = (batch.len() as u64, batch.line_bytes() as u64);

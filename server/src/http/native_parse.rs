@@ -10,10 +10,16 @@ use tokio::task::JoinHandle;
 
 /// Starts to unpack and parse `body`. The batches come in order, then the channel closes and the report is ready.
 /// The body's share of the budget is given back when parsing ends; at most two batches are in memory beside it.
-pub fn start(app: &App, body: IngestBody, options: ReadOptions) -> (mpsc::Receiver<Batch>, JoinHandle<Result<Report, Problem>>) {
+pub async fn start(
+    app: &App,
+    body: IngestBody,
+    options: ReadOptions,
+) -> Result<(mpsc::Receiver<Batch>, JoinHandle<Result<Report, Problem>>), Problem> {
+    let turn = app.parser_turn().await?;
     let (sender, receiver) = mpsc::channel(1);
     let app = app.clone();
     let parsing = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let (bytes, _grant) = body.unpack(&app)?;
         let mut parser = Parser::new(options);
         let mut at = 0;
@@ -27,5 +33,5 @@ pub fn start(app: &App, body: IngestBody, options: ReadOptions) -> (mpsc::Receiv
             }
         }
     });
-    (receiver, parsing)
+    Ok((receiver, parsing))
 }

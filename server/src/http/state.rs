@@ -4,7 +4,7 @@ use super::config::ServeConfig;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use axum::http::HeaderMap;
-use haystore::{Store, Tenant};
+use haystore::{Error, Store, Tenant};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -22,6 +22,7 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Bytes of ingest bodies, in [`BUDGET_UNIT_BYTES`].
     pub ingest_budget: Arc<Semaphore>,
+    parsers: Arc<Semaphore>,
     searches: Arc<Semaphore>,
     scans: Arc<Semaphore>,
 }
@@ -44,10 +45,17 @@ impl App {
             store,
             metrics: Metrics::default(),
             ingest_budget: permits(config.ingest_bytes_max / BUDGET_UNIT_BYTES),
+            parsers: permits(config.parsers_max),
             searches: permits(config.searches_max),
             scans: permits(config.scans_max),
             config,
         }))
+    }
+
+    /// A parser's turn; hold it while a body is unpacked and parsed. The wait is bounded by the ingest budget, not by time.
+    pub async fn parser_turn(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let turn = self.parsers.clone().acquire_owned().await;
+        turn.map_err(|_| Problem::from(Error::internal("the parsers' semaphore is closed")))
     }
 
     /// A search's turn; hold it until the answer is sent.
