@@ -79,16 +79,20 @@ impl Metadata {
 /// Appends `text` as a JSON string, quotes included, in the stored form's escapes.
 pub(crate) fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
+    let mut rest = text;
+    // Runs without escapes are copied whole; all escaped bytes are ASCII, so every cut is at a character's border.
+    while let Some(len) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+        out.push_str(&rest[..len]);
+        match rest.as_bytes()[len] {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b => {
+                let _ = write!(out, "\\u{b:04x}");
             }
-            c => out.push(c),
         }
+        rest = &rest[len + 1..];
     }
+    out.push_str(rest);
     out.push('"');
 }
 

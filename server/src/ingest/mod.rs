@@ -5,6 +5,7 @@
 //! | unpack | [`decode`] | compressed bytes -> bytes |
 //! | decide | [`mod@detect`] | first 64 KiB -> [`Plan`]: format, delimiter, columns, where the time is |
 //! | cut, read | [`Parser`], [`RecordReader`], [`parse_body`] | bytes -> records in batches, a report, a place to resume at |
+//! | read a push | [`loki`] | Loki's JSON and protobuf -> records, a count of the bad ones |
 //! | find the time | [`timestamp`], `json`, `csv` | line -> i64 nanoseconds |
 //!
 //! What holds: the line of a record is the input's bytes, unchanged; records come in input order; joined with
@@ -18,9 +19,11 @@ mod csv;
 pub mod decode;
 pub mod detect;
 mod json;
+pub mod loki;
 mod options;
 mod parser;
 mod reader;
+pub mod request;
 mod state;
 pub mod timestamp;
 
