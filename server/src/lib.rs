@@ -1,1 +1,3 @@
+//! Haystore's server crate: command line, HTTP and everything that knows a wire protocol. The store itself is the crate `haystore`.
 
+pub mod corpus;
