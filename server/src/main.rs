@@ -1,1 +1,5 @@
-fn main() {}
+//! The program `haystore`.
+
+fn main() -> std::process::ExitCode {
+    haystore_server::cli::main()
+}
