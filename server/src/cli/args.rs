@@ -214,7 +214,7 @@ pub struct ReadArgs {
     /// First timestamp, included: RFC 3339, epoch in s/ms/µs/ns, now-1h [default: the oldest]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub from: Option<String>,
-    /// Last timestamp, included [default: the newest]
+    /// Where to stop: the first timestamp that is not included any more [default: behind the newest]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub to: Option<String>,
     /// How records are written
@@ -258,7 +258,7 @@ pub struct SearchArgs {
 const SCAN_EXAMPLES: &str = "\
 Examples:
   haystore scan > everything.log
-  haystore scan --from 2024-03-01T00:00:00Z --to 2024-03-31T23:59:59Z --output ndjson '{app=\"shop\"}' | zstd > march.zst
+  haystore scan --from 2024-03-01 --to 2024-04-01 --output ndjson '{app=\"shop\"}' | zstd > march.zst
   haystore scan --after 0163f2…                             go on where an earlier scan ended
 
 Ends with a line on stderr: how many records and bytes, and the cursor behind the last record. An interrupted scan

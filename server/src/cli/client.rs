@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use haystore::Tenant;
 use std::io::Read;
 use std::time::{Duration, Instant};
-use ureq::http::Response;
+use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body};
 
 /// How long a busy server (429, 503) is asked again.
@@ -70,13 +70,21 @@ impl Client {
             let request = self.agent.post(format!("{}/api/v1/ingest", self.base)).header("X-Scope-OrgID", &self.tenant);
             let request = query.iter().fold(request, |r, (name, value)| r.query(*name, value.as_str()));
             let response = request.content_type("application/octet-stream").send(body).map_err(|e| self.unreachable(e))?;
-            let status = response.status().as_u16();
-            if matches!(status, 429 | 503) && begin.elapsed() < PATIENCE && !interrupt.raised() {
-                std::thread::sleep(retry_after(&response).unwrap_or(pause).min(PAUSE_MAX));
-                pause = (pause * 2).min(Duration::from_secs(15));
-                continue;
+            if !matches!(response.status().as_u16(), 429 | 503) {
+                return ingest_answer(response);
             }
-            return ingest_answer(response);
+            let wait = retry_after(&response).unwrap_or(pause).min(PAUSE_MAX);
+            let status = response.status();
+            let said = text(response).unwrap_or_default();
+            if let Some(answer) = read_ingest_answer(&said).filter(|a| a.records + a.rejected > 0) {
+                let handled = records_text(answer.records + answer.rejected);
+                bail!("the server answered {status} after it had handled the first {handled} of a body; sent again they would be doubled");
+            }
+            if begin.elapsed() + wait > PATIENCE || interrupt.raised() {
+                return Err(refusal(status, &said));
+            }
+            std::thread::sleep(wait);
+            pause = (pause * 2).min(Duration::from_secs(15));
         }
     }
 
@@ -88,7 +96,8 @@ impl Client {
         let request = self.agent.get(format!("{}{path}", self.base)).header("X-Scope-OrgID", &self.tenant);
         let request = query.iter().fold(request, |r, (name, value)| r.query(*name, value.as_str()));
         let response = request.call().map_err(|e| self.unreachable(e))?;
-        if response.status().is_success() { Ok(response) } else { Err(refusal(response)) }
+        let status = response.status();
+        if status.is_success() { Ok(response) } else { Err(refusal(status, &text(response).unwrap_or_default())) }
     }
 
     fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
@@ -108,28 +117,24 @@ fn text(response: Response<Body>) -> Result<String> {
 }
 
 /// The error that a refusing answer stands for.
-fn refusal(response: Response<Body>) -> anyhow::Error {
-    let status = response.status();
+fn refusal(status: StatusCode, said: &str) -> anyhow::Error {
     let hint = match status.as_u16() {
         404 => "; is this a haystore server?",
         429 | 503 => "; it is busy, try again later",
         _ => "",
     };
-    let said = text(response).unwrap_or_default();
-    let said = serde_json::from_str::<serde_json::Value>(&said)
-        .ok()
-        .and_then(|v| v.get("error").and_then(|e| e.as_str()).map(str::to_string))
-        .unwrap_or(said);
+    let json: Option<serde_json::Value> = serde_json::from_str(said).ok();
+    let said = json.as_ref().and_then(|v| v.get("error")?.as_str()).unwrap_or(said);
     let said: String = said.trim().chars().take(500).collect();
     anyhow!("the server answered {status}: {said}{hint}")
 }
 
-/// Reads `{"records":n,"rejected":n,"errors":[…]}`; other members are left alone.
+/// Reads `{"accepted":n,"rejected":n,"errors":[…]}`; other members are left alone.
 fn ingest_answer(response: Response<Body>) -> Result<IngestAnswer> {
     let status = response.status();
     // 400 with counts: some records were refused, the others are kept.
     if !status.is_success() && status.as_u16() != 400 {
-        return Err(refusal(response));
+        return Err(refusal(status, &text(response).unwrap_or_default()));
     }
     let said = text(response).context("the server's answer broke off; whether it kept the records is unknown")?;
     match read_ingest_answer(&said) {
@@ -138,7 +143,7 @@ fn ingest_answer(response: Response<Body>) -> Result<IngestAnswer> {
             say("warning", "the server took a body but did not say how many records");
             Ok(IngestAnswer::default())
         }
-        None => bail!("the server answered {status}: {}", said.trim().chars().take(500).collect::<String>()),
+        None => Err(refusal(status, &said)),
     }
 }
 
@@ -147,13 +152,13 @@ fn read_ingest_answer(said: &str) -> Option<IngestAnswer> {
     let number = |name: &str| said.get(name).and_then(serde_json::Value::as_u64);
     let reasons = said.get("errors").and_then(|e| e.as_array()).into_iter().flatten().map(|error| {
         let field = |name: &str| error.get(name).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_string));
-        match (field("record").or_else(|| field("line")), field("message").or_else(|| field("error"))) {
+        match (field("record"), field("message")) {
             (Some(record), Some(message)) => format!("record {record}: {message}"),
             (_, Some(message)) => message,
             _ => error.as_str().map_or_else(|| error.to_string(), str::to_string),
         }
     });
-    Some(IngestAnswer { records: number("records")?, rejected: number("rejected").unwrap_or(0), reasons: reasons.collect() })
+    Some(IngestAnswer { records: number("accepted")?, rejected: number("rejected").unwrap_or(0), reasons: reasons.collect() })
 }
 
 /// `n records`, for messages.
@@ -177,7 +182,7 @@ mod tests {
 
     #[test]
     fn answers_are_read() {
-        let said = r#"{"records":3,"rejected":1,"errors":[{"record":2,"message":"too long"},"odd"],"more":null}"#;
+        let said = r#"{"accepted":3,"rejected":1,"errors":[{"record":2,"message":"too long"},"odd"],"more":null}"#;
         let wanted = IngestAnswer { records: 3, rejected: 1, reasons: vec!["record 2: too long".into(), "odd".into()] };
         assert_eq!(read_ingest_answer(said), Some(wanted));
         assert_eq!(read_ingest_answer("{}"), None);

@@ -1,13 +1,14 @@
 //! `haystore search` and `haystore scan`, in a store or through a server.
 
-use super::args::{Order, Output, ReadArgs, ScanArgs, SearchArgs};
-use super::client::{Client, records_text};
-use super::terminal::{self, Interrupt, OutputClosed, Stdout};
-use super::units::size;
-use super::{Outcome, open, seam};
+mod remote;
+
+use crate::cli::args::{Order, Output, ReadArgs, ScanArgs, SearchArgs};
+use crate::cli::client::records_text;
+use crate::cli::terminal::{self, Interrupt, OutputClosed, Stdout};
+use crate::cli::units::size;
+use crate::cli::{Outcome, open, seam};
 use anyhow::{Context, Result, bail};
 use haystore::{Batch, Cursor, Direction, Options, ScanRequest, SearchRequest, Store};
-use std::io::Read;
 use std::ops::RangeInclusive;
 
 /// Finds the first records.
@@ -26,10 +27,8 @@ pub async fn search(args: SearchArgs, interrupt: &Interrupt) -> Result<Outcome> 
         after: cursor(&args.read)?,
     };
     if args.read.server.is_some() {
-        let mut query = remote_query(&args.query, &args.read, &request.range);
-        query.push(("limit", args.limit.to_string()));
-        query.push(("direction", if args.direction == Order::Forward { "forward" } else { "backward" }.to_string()));
-        return remote(args.read, "/api/v1/search", query, interrupt).await;
+        let query = remote_query(&args.query, &args.read, &request.range);
+        return remote::search(args, query, interrupt).await;
     }
     let store = open_store(&args.read).await?;
     let Some(found) = interrupt.or(store.search(&open::tenant(&args.read.tenant)?, request)).await else {
@@ -54,7 +53,7 @@ pub async fn scan(args: ScanArgs, interrupt: &Interrupt) -> Result<Outcome> {
         ScanRequest { query: seam::query(&args.query).context("the query")?, range: range(&args.read)?, after: cursor(&args.read)? };
     if args.read.server.is_some() {
         let query = remote_query(&args.query, &args.read, &request.range);
-        return remote(args.read, "/api/v1/scan", query, interrupt).await;
+        return remote::scan(args, query, interrupt).await;
     }
     let store = open_store(&args.read).await?;
     let mut out = Stdout::new();
@@ -126,11 +125,15 @@ fn range(args: &ReadArgs) -> Result<RangeInclusive<i64>> {
     let time = |text: &Option<String>, name: &str, fallback: i64| -> Result<i64> {
         text.as_deref().map_or(Ok(fallback), |t| seam::time(t, now).with_context(|| format!("--{name}")))
     };
-    let (from, to) = (time(&args.from, "from", i64::MIN)?, time(&args.to, "to", i64::MAX)?);
-    if from > to {
-        bail!("--from lies behind --to: nothing can match");
+    let from = time(&args.from, "from", i64::MIN)?;
+    if args.to.is_none() {
+        return Ok(from..=i64::MAX);
     }
-    Ok(from..=to)
+    let to = time(&args.to, "to", i64::MAX)?;
+    if from >= to {
+        bail!("--to does not lie behind --from: nothing can match");
+    }
+    Ok(from..=to - 1)
 }
 
 fn cursor(args: &ReadArgs) -> Result<Option<Cursor>> {
@@ -139,34 +142,10 @@ fn cursor(args: &ReadArgs) -> Result<Option<Cursor>> {
 
 /// Times go as nanoseconds, so that `now` is ours and means one instant.
 fn remote_query(text: &str, args: &ReadArgs, range: &RangeInclusive<i64>) -> Vec<(&'static str, String)> {
-    let format = if args.output == Output::Raw { "raw" } else { "ndjson" };
-    let mut query = vec![("query", text.to_string()), ("format", format.to_string())];
+    let mut query = vec![("query", text.to_string())];
     query.extend(args.from.is_some().then(|| ("from", range.start().to_string())));
-    query.extend(args.to.is_some().then(|| ("to", range.end().to_string())));
+    // The server's `to` is not included, as ours.
+    query.extend(args.to.is_some().then(|| ("to", (range.end() + 1).to_string())));
     query.extend(args.after.iter().map(|after| ("after", after.clone())));
     query
-}
-
-async fn remote(args: ReadArgs, path: &'static str, query: Vec<(&'static str, String)>, interrupt: &Interrupt) -> Result<Outcome> {
-    let client = Client::new(args.server.as_deref().unwrap_or_default(), &open::tenant(&args.tenant)?)?;
-    let stop = interrupt.clone();
-    let copying = tokio::task::spawn_blocking(move || -> Result<u64> {
-        let mut body = client.records(path, &query)?.into_body().into_with_config().limit(u64::MAX).reader();
-        let mut out = Stdout::new();
-        let mut bytes = 0;
-        while !stop.raised() {
-            let read = (&mut body).take(256 << 10).read_to_end(out.buffer()).context("the server's answer broke off")?;
-            if read == 0 {
-                break;
-            }
-            bytes += read as u64;
-            out.settle()?;
-        }
-        out.flush()?;
-        Ok(bytes)
-    });
-    match interrupt.or(copying).await {
-        None => Ok(Outcome::Interrupted),
-        Some(copied) => Ok(if copied?? == 0 && path.ends_with("search") { Outcome::Nothing } else { Outcome::Done }),
-    }
 }
