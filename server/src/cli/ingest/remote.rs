@@ -1,7 +1,8 @@
 //! Files to a server: bodies cut at line ends, sent one after the other.
 //!
 //! What holds: a body ends where a line ends, and, when it can, before a line that begins with no blank, so that a
-//! stack trace stays with the line it belongs to; a header found at the head of a CSV file heads every body.
+//! stack trace stays with the line it belongs to; the format is decided once, by the first body. A CSV header is a
+//! record like any other and is sent once, so bodies behind the first name the time's column by its number.
 
 use super::{Settings, Source, Summary};
 use crate::cli::args::Timestamps;
@@ -44,24 +45,24 @@ fn send(client: &Client, settings: &Settings, source: &Source, bar: &ProgressBar
     let mut summary = Summary { files: 1, tally: Tally::default(), ..Summary::default() };
     let mut begun: Option<seam::Look> = None;
     let mut sent = 0u64;
-    while let Some(mut body) = bodies.next_body()? {
+    while let Some(body) = bodies.next_body()? {
         if interrupt.raised() {
             return Ok(Summary { interrupted: true, files: 0, ..summary });
         }
         let first = begun.is_none();
         let look = begun.get_or_insert_with(|| seam::look(&body, &options));
-        let raw_bytes = body.len() as u64;
-        if !first && !look.header.is_empty() {
-            body.splice(..0, look.header.iter().copied());
-        }
+        let time_field = match look.time_column.filter(|_| !first) {
+            Some(column) => Some(column.to_string()),
+            None => options.time_field.clone(),
+        };
         let mut query = vec![("format", look.format.to_string())];
         query.extend(options.labels.iter().map(|(k, v)| ("label", format!("{k}={v}"))));
-        query.extend(options.time_field.iter().map(|f| ("time_field", f.clone())));
+        query.extend(time_field.map(|field| ("time_field", field)));
         let timestamps = if options.timestamps == Timestamps::None { "none" } else { "auto" };
         query.push(("timestamps", timestamps.to_string()));
         let answer = client.ingest(&query, &body, interrupt).with_context(|| format!("stopped behind byte {sent} (unpacked)"))?;
-        sent += raw_bytes;
-        summary.raw_bytes += raw_bytes;
+        sent += body.len() as u64;
+        summary.raw_bytes += body.len() as u64;
         summary.records += answer.records;
         summary.tally.rejected += answer.rejected;
         summary.tally.reasons.extend(answer.reasons);

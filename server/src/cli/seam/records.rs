@@ -118,8 +118,8 @@ pub fn decoded(input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
 pub struct Look {
     /// The format's name in the HTTP API.
     pub format: &'static str,
-    /// The CSV header with its newline; empty when there is none.
-    pub header: Vec<u8>,
+    /// The CSV column, counted from 1, that holds the time: bodies behind the first have no header that names it.
+    pub time_column: Option<usize>,
 }
 
 /// Looks at the first bytes of an input.
@@ -130,5 +130,5 @@ pub fn look(_first: &[u8], options: &ReadOptions) -> Look {
         InputFormat::Ndjson => "ndjson",
         InputFormat::Csv => "csv",
     };
-    Look { format, header: Vec::new() }
+    Look { format, time_column: None }
 }
