@@ -113,14 +113,14 @@ async fn ingest_one(store: Store, settings: Arc<Settings>, source: Source, bar: 
     let (sender, mut pieces) = mpsc::channel::<(Batch, Vec<u8>)>(QUEUE_PIECES);
     let options = settings.read_options(&source);
     let reader = tokio::task::spawn_blocking(move || -> Result<Tally> {
-        let mut records = Records::open(input, options, state.as_deref())?;
+        let mut records = Records::open(input, &options, state.as_deref())?;
         while let Some(piece) = records.next_piece()? {
             let saved = Saved { head, read_bytes: read_bytes.load(Ordering::Relaxed), reader: piece.state };
             if sender.blocking_send((piece.batch, saved.to_bytes())).is_err() {
                 break;
             }
         }
-        Ok(records.tally().clone())
+        Ok(records.tally())
     });
     while let Some(Some((batch, state))) = interrupt.or(pieces.recv()).await {
         job.write(batch, state).await?;

@@ -40,7 +40,7 @@ pub fn ingest(url: &str, settings: &Settings, sources: Vec<Source>, bar: &Progre
 
 fn send(client: &Client, settings: &Settings, source: &Source, bar: &ProgressBar, interrupt: &Interrupt) -> Result<Summary> {
     let options = settings.read_options(source);
-    let input = seam::decoded(Box::new(bar.wrap_read(source.open().context("cannot open it")?)))?;
+    let input = Box::new(seam::decoded(Box::new(bar.wrap_read(source.open().context("cannot open it")?)))?);
     let mut bodies = Bodies { input, rest: Vec::new(), ended: false };
     let mut summary = Summary { files: 1, tally: Tally::default(), ..Summary::default() };
     let mut begun: Option<seam::Look> = None;
@@ -50,7 +50,10 @@ fn send(client: &Client, settings: &Settings, source: &Source, bar: &ProgressBar
             return Ok(Summary { interrupted: true, files: 0, ..summary });
         }
         let first = begun.is_none();
-        let look = begun.get_or_insert_with(|| seam::look(&body, &options));
+        let look = match &begun {
+            Some(look) => look,
+            None => begun.insert(seam::look(&body, bodies.ended, &options)?),
+        };
         let time_field = match look.time_column.filter(|_| !first) {
             Some(column) => Some(column.to_string()),
             None => options.time_field.clone(),

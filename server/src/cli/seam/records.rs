@@ -60,7 +60,7 @@ impl Records {
     ///
     /// # Errors
     /// Read errors; a state that is none, or that lies behind the input's end.
-    pub fn open(input: Box<dyn Read + Send>, options: ReadOptions, state: Option<&[u8]>) -> Result<Self> {
+    pub fn open(input: Box<dyn Read + Send>, options: &ReadOptions, state: Option<&[u8]>) -> Result<Self> {
         let (offset, timestamp) = match state {
             Some(state) => {
                 let (offset, timestamp) = state.split_at_checked(8).context("the saved state is damaged")?;
@@ -71,7 +71,7 @@ impl Records {
         let mut input = BufReader::with_capacity(1 << 20, input);
         let skipped = std::io::copy(&mut (&mut input).take(offset), &mut std::io::sink())?;
         anyhow::ensure!(skipped == offset, "the input is shorter than when it was last read");
-        Ok(Records { input, options, offset, timestamp, line: Vec::new(), tally: Tally::default() })
+        Ok(Records { input, options: options.clone(), offset, timestamp, line: Vec::new(), tally: Tally::default() })
     }
 
     /// The next records; `None` at the end.
@@ -100,8 +100,8 @@ impl Records {
     }
 
     /// What was unusual so far.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    pub fn tally(&self) -> Tally {
+        self.tally.clone()
     }
 }
 
@@ -122,13 +122,16 @@ pub struct Look {
     pub time_column: Option<usize>,
 }
 
-/// Looks at the first bytes of an input.
-pub fn look(_first: &[u8], options: &ReadOptions) -> Look {
+/// Looks at the first bytes of an input, or at all of them when `whole`.
+///
+/// # Errors
+/// Options that do not fit the input.
+pub fn look(_first: &[u8], _whole: bool, options: &ReadOptions) -> Result<Look> {
     let format = match options.format {
         InputFormat::Auto => "auto",
         InputFormat::Lines => "lines",
         InputFormat::Ndjson => "ndjson",
         InputFormat::Csv => "csv",
     };
-    Look { format, time_column: None }
+    Ok(Look { format, time_column: None })
 }
