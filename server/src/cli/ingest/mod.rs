@@ -51,8 +51,9 @@ impl Summary {
     /// One line that says it all.
     pub fn render(&self, seconds: f64) -> String {
         let mut out = format!(
-            "{} files, {} records, {} raw in {seconds:.1} s ({:.1} MB/s)",
+            "{} file{}, {} records, {} raw in {seconds:.1} s ({:.1} MB/s)",
             count(self.files),
+            if self.files == 1 { "" } else { "s" },
             count(self.records),
             size(self.raw_bytes),
             rate(self.raw_bytes, seconds)
