@@ -65,5 +65,5 @@ fn standard_input_is_ingested() {
     child.stdin.take().unwrap().write_all(b"one\n\nthree").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(code(&output), 0);
-    assert!(stderr(&output).starts_with("1 file, 3 records, 9 B raw"), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("1 file, 3 records, 11 B raw"), "{}", stderr(&output));
 }
