@@ -1,5 +1,7 @@
 //! The program `haystore`, run as users run it: words, exit codes, what goes to which stream.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers may panic as the test itself may")]
+
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 

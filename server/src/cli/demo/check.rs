@@ -12,15 +12,18 @@ use std::time::Instant;
 
 /// What a needle search gave.
 #[derive(Debug)]
-pub(super) struct Needle {
+pub struct Needle {
     /// The first search: nothing of it was read before.
-    pub(super) milliseconds: f64,
+    pub milliseconds: f64,
     /// How it differs from the plain search of the file.
-    pub(super) difference: Option<String>,
+    pub difference: Option<String>,
 }
 
-/// Finds an id from the middle of the file at `path`.
-pub(super) async fn needle(store: &Store, tenant: &Tenant, kind: Kind, path: &Path) -> Result<Needle> {
+/// Finds an id from the middle of the file at `path`, whose records have the label `kind`.
+///
+/// # Errors
+/// Those of the file and of the store; a file without an id.
+pub async fn needle(store: &Store, tenant: &Tenant, kind: Kind, path: &Path) -> Result<Needle> {
     let file = path.to_path_buf();
     let (id, mut wanted) = tokio::task::spawn_blocking(move || -> Result<_> {
         let id = pick(kind, &file)?.context("the logs are too small to hold an id; take a larger --mb")?;
@@ -44,16 +47,22 @@ pub(super) async fn needle(store: &Store, tenant: &Tenant, kind: Kind, path: &Pa
     Ok(Needle { milliseconds, difference })
 }
 
-/// Seconds that a scan of everything takes.
-pub(super) async fn speed(store: &Store, tenant: &Tenant, kind: Kind) -> Result<f64> {
+/// Seconds that a scan of everything of a kind takes.
+///
+/// # Errors
+/// Those of the store.
+pub async fn speed(store: &Store, tenant: &Tenant, kind: Kind) -> Result<f64> {
     let begin = Instant::now();
     let mut scan = store.scan(tenant, everything(kind)).await?;
     while scan.next().await?.is_some() {}
     Ok(begin.elapsed().as_secs_f64())
 }
 
-/// Scans everything and compares line by line; says where the first difference is.
-pub(super) async fn compare(store: &Store, tenant: &Tenant, kind: Kind, amount: Amount, seed: u64) -> Result<Option<String>> {
+/// Scans everything of a kind and compares line by line; says where the first difference is.
+///
+/// # Errors
+/// Those of the store.
+pub async fn compare(store: &Store, tenant: &Tenant, kind: Kind, amount: Amount, seed: u64) -> Result<Option<String>> {
     let mut expected = Expected::new(kind, amount, seed);
     let mut scan = store.scan(tenant, everything(kind)).await?;
     let mut line = 0u64;

@@ -2,7 +2,7 @@
 //!
 //! What holds: nothing is deleted that the demo did not make; memory does not grow with `--mb`.
 
-mod check;
+pub mod check;
 mod expected;
 
 use super::args::{DemoArgs, InputFormat, Timestamps};
