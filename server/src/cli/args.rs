@@ -311,8 +311,8 @@ Exits with 1 when anything differs.";
 #[derive(Debug, Clone, Args)]
 #[command(after_help = DEMO_EXAMPLES)]
 pub struct DemoArgs {
-    /// Megabytes of logs, all kinds together
-    #[arg(long, value_name = "N", default_value_t = 102, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Megabytes of logs, all kinds together, at most 5000
+    #[arg(long, value_name = "N", default_value_t = 102, value_parser = clap::value_parser!(u64).range(1..=5000))]
     pub mb: u64,
     /// Folder for the logs and the store; must not exist, or be empty
     #[arg(long, value_name = "DIR", default_value = "./haystore-demo")]
