@@ -1,5 +1,9 @@
 //! Haystore: a log store. Records in, needles and everything out.
 
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmeExamples;
+
 pub mod error;
 pub mod wire;
 

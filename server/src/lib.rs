@@ -1,6 +1,8 @@
-//! Haystore's server: wire protocols, encoders and the command line, around the engine.
+//! Haystore's server: HTTP and wire protocols, the command line, the demo. The binary `haystore` is a thin shell around this library.
 
 pub mod answer;
+pub mod cli;
+pub mod corpus;
 pub mod http;
 pub mod ingest;
 

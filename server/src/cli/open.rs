@@ -1,0 +1,83 @@
+//! Opens the store that the arguments name.
+
+use super::args::{ServeArgs, StoreArgs, TenantArgs};
+use anyhow::{Context, Result};
+use haystore::{Options, Store, Tenant};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The store's options without a WAL: for reading and batch jobs.
+pub fn options(threads: Option<u16>) -> Options {
+    let mut options = Options::default();
+    if let Some(threads) = threads {
+        options.threads = usize::from(threads);
+    }
+    options
+}
+
+/// Opens the store.
+///
+/// # Errors
+/// Those of the store, with its name.
+pub async fn open(args: &StoreArgs, options: Options) -> Result<Store> {
+    Store::open(&args.store, options).await.with_context(|| format!("cannot open the store {}", args.store))
+}
+
+/// Opens the store with its WAL, as `serve` needs it.
+///
+/// # Errors
+/// Those of the store, with its name.
+pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
+    let wal = args.wal.clone().unwrap_or_else(|| default_wal(&args.store.store));
+    let options = Options {
+        wal: Some(wal),
+        flush_bytes: args.flush_bytes,
+        flush_age: Duration::from_secs(args.flush_age),
+        memtable_bytes_max: args.memtable_bytes_max,
+        line_bytes_max: args.line.line_bytes_max,
+        query_bytes_max: args.query.query_bytes_max,
+        ..options(args.store.threads)
+    };
+    open(&args.store, options).await
+}
+
+/// The tenant.
+///
+/// # Errors
+/// What a tenant's name may be.
+pub fn tenant(args: &TenantArgs) -> Result<Tenant> {
+    Ok(Tenant::new(&args.tenant)?)
+}
+
+/// The WAL's folder when none is given: inside a local store's folder, beside the working folder for all others.
+fn default_wal(store: &str) -> PathBuf {
+    let folder = match store.split_once("://") {
+        None => Some(store),
+        Some(("file", path)) => Some(path),
+        Some(_) => None,
+    };
+    folder.map_or_else(|| PathBuf::from("./haystore-wal"), |folder| PathBuf::from(folder).join("wal"))
+}
+
+/// The current time, nanoseconds since the epoch.
+pub fn now_ns() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wal_lies_in_local_stores() {
+        for (store, wal) in [
+            ("./data", "./data/wal"),
+            ("file:///var/logs", "/var/logs/wal"),
+            ("s3://bucket/prefix", "./haystore-wal"),
+            ("memory://", "./haystore-wal"),
+        ] {
+            assert_eq!(default_wal(store), PathBuf::from(wal), "{store}");
+        }
+    }
+}
