@@ -101,6 +101,12 @@ impl Store {
         Ok(usage)
     }
 
+    /// Number and bytes of live segments, as the manifest says.
+    pub fn usage_totals(&self) -> (u64, u64) {
+        let state = self.shared.manifest.state();
+        (state.segment_count() as u64, state.segments().map(|s| s.bytes).sum())
+    }
+
     /// Re-reads every segment: checksums, decoding, counts. `progress` hears of the bytes read so far and of all.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ pub(super) const CODING_RAW: u32 = 0;
 pub(super) const CODING_LZ4: u32 = 1;
 
 /// Fields of a file's header: name, offset, bytes.
+#[cfg(test)]
 pub(super) const FILE_FIELDS: [(&str, usize, usize); 11] = [
     ("magic", 0, 8),
     ("version", 8, 4),
@@ -40,6 +41,7 @@ pub(super) const FILE_FIELDS: [(&str, usize, usize); 11] = [
 ];
 
 /// Fields of a frame's header: name, offset, bytes.
+#[cfg(test)]
 pub(super) const FRAME_FIELDS: [(&str, usize, usize); 11] = [
     ("magic", 0, 8),
     ("tag", 8, 8),

@@ -88,14 +88,16 @@ pub struct Verified {
 /// What `compact` did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Segments taken.
+    /// Live segments before.
     pub segments_before: u64,
-    /// Segments made of them.
+    /// And after.
     pub segments_after: u64,
     /// Their bytes.
     pub bytes_before: u64,
-    /// Bytes of the new ones.
+    /// And after.
     pub bytes_after: u64,
+    /// Replaced objects deleted, their grace being over.
+    pub deleted: u64,
 }
 
 impl Usage {

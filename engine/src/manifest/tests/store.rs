@@ -110,6 +110,9 @@ impl Faulty {
 
 #[async_trait]
 impl Objects for Faulty {
+    fn name(&self) -> String {
+        "faulty".to_string()
+    }
     async fn put(&self, key: &str, bytes: Bytes) -> Result<()> {
         self.call("put", key, || {
             self.overwrite(key, bytes.to_vec());

@@ -1,8 +1,8 @@
 //! Records as bytes.
 
+use crate::answer::{ndjson, raw};
 use crate::cli::args::Output;
 use haystore::{RecordRef, Result};
-use serde_json::{Map, Value, json};
 
 /// Appends `record` in the form `output`, with its newline.
 ///
@@ -10,14 +10,8 @@ use serde_json::{Map, Value, json};
 /// When the record's metadata is damaged.
 pub fn push_record(out: &mut Vec<u8>, output: Output, record: RecordRef<'_>) -> Result<()> {
     match output {
-        Output::Raw => out.extend_from_slice(record.line),
-        Output::Ndjson => {
-            let labels: Map<String, Value> = record.labels.iter().map(|(k, v)| (k.to_string(), v.into())).collect();
-            let line = String::from_utf8_lossy(record.line);
-            let object = json!({"timestamp": record.timestamp.to_string(), "labels": labels, "line": line, "metadata": {}});
-            out.extend_from_slice(object.to_string().as_bytes());
-        }
+        Output::Raw => raw::push_record(out, record),
+        Output::Ndjson => ndjson::push_record(out, record)?,
     }
-    out.push(b'\n');
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Files as records.
 
 use crate::cli::args::{InputFormat, Timestamps};
-use anyhow::{Context, Result};
-use haystore::{Batch, Format, Labels};
-use std::io::{BufRead, BufReader, Read};
+use crate::ingest::{self, Input, Plan, ReaderState, RecordReader, TimeRules};
+use haystore::{Batch, Labels, Result};
+use std::io::{self, Read};
 
 /// How an input is read.
 #[derive(Debug, Clone)]
@@ -20,6 +20,27 @@ pub struct ReadOptions {
     pub line_bytes_max: usize,
     /// The current time, nanoseconds since the epoch.
     pub now_ns: i64,
+}
+
+impl ReadOptions {
+    fn to_ingest(&self) -> ingest::ReadOptions {
+        ingest::ReadOptions {
+            format: match self.format {
+                InputFormat::Auto => ingest::InputFormat::Auto,
+                InputFormat::Lines => ingest::InputFormat::Lines,
+                InputFormat::Ndjson => ingest::InputFormat::Ndjson,
+                InputFormat::Csv => ingest::InputFormat::Csv,
+            },
+            labels: self.labels.clone(),
+            timestamps: match self.timestamps {
+                Timestamps::Auto => ingest::Timestamps::Auto,
+                Timestamps::None => ingest::Timestamps::All(self.now_ns),
+            },
+            time_field: self.time_field.clone(),
+            line_bytes_max: self.line_bytes_max,
+            ..ingest::ReadOptions::new(TimeRules::new(self.now_ns))
+        }
+    }
 }
 
 /// Records of an input, and the state from which a new reader goes on behind them.
@@ -42,66 +63,39 @@ pub struct Tally {
     pub reasons: Vec<String>,
 }
 
-/// Bytes of lines in a batch.
-const BATCH_BYTES: usize = 4 << 20;
-
 /// A streaming reader of records.
-pub struct Records {
-    input: BufReader<Box<dyn Read + Send>>,
-    options: ReadOptions,
-    offset: u64,
-    timestamp: i64,
-    line: Vec<u8>,
-    tally: Tally,
-}
+#[derive(Debug)]
+pub struct Records(RecordReader<Input>);
 
 impl Records {
-    /// Reads `input` from its beginning; with a `state`, from behind the piece it came with.
+    /// Reads `input`, packed or not, from its beginning; with a `state`, from behind the piece it came with.
     ///
     /// # Errors
     /// Read errors; a state that is none, or that lies behind the input's end.
-    pub fn open(input: Box<dyn Read + Send>, options: &ReadOptions, state: Option<&[u8]>) -> Result<Self> {
-        let (offset, timestamp) = match state {
-            Some(state) => {
-                let (offset, timestamp) = state.split_at_checked(8).context("the saved state is damaged")?;
-                (u64::from_le_bytes(offset.try_into()?), i64::from_le_bytes(timestamp.try_into()?))
-            }
-            None => (0, options.now_ns),
-        };
-        let mut input = BufReader::with_capacity(1 << 20, input);
-        let skipped = std::io::copy(&mut (&mut input).take(offset), &mut std::io::sink())?;
-        anyhow::ensure!(skipped == offset, "the input is shorter than when it was last read");
-        Ok(Records { input, options: options.clone(), offset, timestamp, line: Vec::new(), tally: Tally::default() })
+    pub fn open(input: Box<dyn Read + Send>, options: &ReadOptions, state: Option<&[u8]>) -> anyhow::Result<Self> {
+        let state = state.map(ReaderState::from_bytes).transpose()?;
+        let input = Input::from_reader(input, state.as_ref().map_or(0, ReaderState::position))?;
+        let options = options.to_ingest();
+        Ok(Records(match state {
+            Some(state) => RecordReader::resume(input, options, state),
+            None => RecordReader::new(input, options),
+        }))
     }
 
     /// The next records; `None` at the end.
     ///
     /// # Errors
-    /// Read errors.
+    /// Read errors; damage in packed input; options that do not fit the input.
     pub fn next_piece(&mut self) -> Result<Option<Piece>> {
-        let mut batch = Batch::new();
-        let (stream, format) = (batch.stream(&self.options.labels), batch.format(&Format::Text)?);
-        while batch.line_bytes() < BATCH_BYTES {
-            self.line.clear();
-            let bytes = self.input.read_until(b'\n', &mut self.line)?;
-            if bytes == 0 {
-                break;
-            }
-            self.offset += bytes as u64;
-            let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-            if line.len() > self.options.line_bytes_max {
-                self.tally.rejected += 1;
-                continue;
-            }
-            batch.push(self.timestamp, stream, format, line, &[])?;
-        }
-        let state = [self.offset.to_le_bytes(), self.timestamp.to_le_bytes()].concat();
-        Ok((!batch.is_empty()).then_some(Piece { batch, state }))
+        let Some(batch) = self.0.next_batch()? else { return Ok(None) };
+        Ok(Some(Piece { batch, state: self.0.state().to_bytes()? }))
     }
 
     /// What was unusual so far.
     pub fn tally(&self) -> Tally {
-        self.tally.clone()
+        let report = self.0.report();
+        let reasons = report.errors.iter().map(|e| format!("line {}: {}", e.line, e.message)).collect();
+        Tally { odd: report.counts.odd, rejected: report.counts.rejected, reasons }
     }
 }
 
@@ -109,8 +103,8 @@ impl Records {
 ///
 /// # Errors
 /// Read errors.
-pub fn decoded(input: Box<dyn Read + Send>) -> Result<Box<dyn Read + Send>> {
-    Ok(input)
+pub fn decoded(input: Box<dyn Read + Send>) -> io::Result<Input> {
+    Input::from_reader(input, 0)
 }
 
 /// What is seen at the head of an input.
@@ -126,12 +120,10 @@ pub struct Look {
 ///
 /// # Errors
 /// Options that do not fit the input.
-pub fn look(_first: &[u8], _whole: bool, options: &ReadOptions) -> Result<Look> {
-    let format = match options.format {
-        InputFormat::Auto => "auto",
-        InputFormat::Lines => "lines",
-        InputFormat::Ndjson => "ndjson",
-        InputFormat::Csv => "csv",
-    };
-    Ok(Look { format, time_column: None })
+pub fn look(first: &[u8], whole: bool, options: &ReadOptions) -> Result<Look> {
+    Ok(match ingest::detect(first, whole, &options.to_ingest())?.plan {
+        Plan::Lines { .. } => Look { format: "lines", time_column: None },
+        Plan::Ndjson => Look { format: "ndjson", time_column: None },
+        Plan::Csv { time_column, .. } => Look { format: "csv", time_column: time_column.map(|c| c + 1) },
+    })
 }
