@@ -7,6 +7,7 @@
 mod dice;
 mod real;
 mod sim;
+mod sim_state;
 
 pub use dice::Dice;
 pub use real::RealDisk;

@@ -1,6 +1,7 @@
 //! The simulated disk forgets what was not synced: the canary of every crash test.
 
 use super::*;
+use std::collections::HashSet;
 
 /// What every disk does.
 pub(in crate::disk) fn check_disk(disk: &dyn Disk, root: &Path) {

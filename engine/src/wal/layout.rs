@@ -24,38 +24,6 @@ pub(super) const CODING_RAW: u32 = 0;
 /// A payload stored as one LZ4 block.
 pub(super) const CODING_LZ4: u32 = 1;
 
-/// Fields of a file's header: name, offset, bytes.
-#[cfg(test)]
-pub(super) const FILE_FIELDS: [(&str, usize, usize); 11] = [
-    ("magic", 0, 8),
-    ("version", 8, 4),
-    ("reserved", 12, 4),
-    ("writer", 16, 16),
-    ("number", 32, 8),
-    ("first_sequence", 40, 8),
-    ("previous_number", 48, 8),
-    ("previous_bytes", 56, 8),
-    ("tag", 64, 8),
-    ("reserved", 72, 4),
-    ("header_crc", 76, 4),
-];
-
-/// Fields of a frame's header: name, offset, bytes.
-#[cfg(test)]
-pub(super) const FRAME_FIELDS: [(&str, usize, usize); 11] = [
-    ("magic", 0, 8),
-    ("tag", 8, 8),
-    ("sequence", 16, 8),
-    ("part", 24, 4),
-    ("parts", 28, 4),
-    ("stored_bytes", 32, 4),
-    ("decoded_bytes", 36, 4),
-    ("coding", 40, 4),
-    ("payload_crc", 44, 4),
-    ("reserved", 48, 4),
-    ("header_crc", 52, 4),
-];
-
 /// A file's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileHeader {
@@ -172,6 +140,36 @@ impl FrameHeader {
 mod tests {
     use super::*;
 
+    /// Fields of a file's header: name, offset, bytes.
+    const FILE_FIELDS: [(&str, usize, usize); 11] = [
+        ("magic", 0, 8),
+        ("version", 8, 4),
+        ("reserved", 12, 4),
+        ("writer", 16, 16),
+        ("number", 32, 8),
+        ("first_sequence", 40, 8),
+        ("previous_number", 48, 8),
+        ("previous_bytes", 56, 8),
+        ("tag", 64, 8),
+        ("reserved", 72, 4),
+        ("header_crc", 76, 4),
+    ];
+
+    /// Fields of a frame's header: name, offset, bytes.
+    const FRAME_FIELDS: [(&str, usize, usize); 11] = [
+        ("magic", 0, 8),
+        ("tag", 8, 8),
+        ("sequence", 16, 8),
+        ("part", 24, 4),
+        ("parts", 28, 4),
+        ("stored_bytes", 32, 4),
+        ("decoded_bytes", 36, 4),
+        ("coding", 40, 4),
+        ("payload_crc", 44, 4),
+        ("reserved", 48, 4),
+        ("header_crc", 52, 4),
+    ];
+
     const SPEC: &str = include_str!("../../../format-spec/chapters/wal.md");
 
     fn spec_table(title: &str) -> Vec<(String, usize, usize)> {
@@ -197,6 +195,28 @@ mod tests {
                 at += len;
             }
             assert_eq!(at, bytes);
+        }
+    }
+
+    #[test]
+    fn numbers_lie_where_the_tables_say() {
+        let file = FileHeader { writer: 1, number: 2, first_sequence: 3, previous_number: 4, previous_bytes: 5, tag: 6 }.to_bytes();
+        let frame = FrameHeader { tag: 1, sequence: 2, part: 3, parts: 4, stored_bytes: 5, decoded_bytes: 6, coding: 7, payload_crc: 8 };
+        for (fields, bytes) in [(FILE_FIELDS, &file[..]), (FRAME_FIELDS, &frame.to_bytes()[..])] {
+            let mut expected = 1;
+            for (name, at, len) in fields {
+                let number = bytes[at..at + len].iter().rev().fold(0u128, |n, &byte| n << 8 | u128::from(byte));
+                match name {
+                    "magic" => assert!(bytes[..8] == FILE_MAGIC || bytes[..8] == FRAME_MAGIC),
+                    "version" => assert_eq!(number, u128::from(VERSION)),
+                    "reserved" => assert_eq!(number, 0),
+                    "header_crc" => assert_eq!(number, u128::from(crc32fast::hash(&bytes[..at]))),
+                    _ => {
+                        assert_eq!(number, expected, "{name}");
+                        expected += 1;
+                    }
+                }
+            }
         }
     }
 

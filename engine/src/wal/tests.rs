@@ -1,15 +1,14 @@
 //! What goes in comes out; what is damaged is named.
 
-use super::codec::tests::{any_batch, batch_of, rows};
+use super::codec::tests::{StoredRow, any_batch, batch_of, rows};
 use super::folder::file_path;
 use super::*;
 use crate::disk::{RealDisk, SimDisk};
 use crate::error::ErrorKind;
-use crate::record::{Format, Labels};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-pub(super) type Rows = Vec<(i64, Labels, Format, Vec<u8>, Vec<u8>)>;
+pub(super) type Rows = Vec<StoredRow>;
 
 /// An opened WAL and what it gave back.
 pub(super) struct Opened {
@@ -172,7 +171,11 @@ fn a_second_opener_is_refused() {
     let mut seen = 0;
     let again = open().unwrap();
     assert_eq!(again.identity(), identity);
-    let (wal, _) = again.recover(0, &mut |_, _, batch| Ok(seen += batch.len()), None).unwrap();
+    let mut deliver = |_, _, batch: Batch| {
+        seen += batch.len();
+        Ok(())
+    };
+    let (wal, _) = again.recover(0, &mut deliver, None).unwrap();
     assert_eq!((seen, wal.next_sequence(), wal.identity()), (3, 1, identity));
 }
 
