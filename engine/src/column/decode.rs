@@ -490,7 +490,8 @@ impl Decoder {
         let mut out = Out::with_room(1 << 16);
         let mut ends = Vec::with_capacity(ids.raw().len());
         for &id in ids.raw() {
-            let steps = usize::try_from(id).ok().and_then(|id| program.shapes.get(id)).ok_or_else(|| self.source.corrupt("no such shape"))?;
+            let steps =
+                usize::try_from(id).ok().and_then(|id| program.shapes.get(id)).ok_or_else(|| self.source.corrupt("no such shape"))?;
             for step in steps {
                 match step {
                     Step::Literal(at, len) => out.put(&program.literals, *at, *len),
