@@ -12,4 +12,5 @@ pub mod model;
 pub mod random;
 
 pub mod check;
+pub mod ledger;
 pub mod world;

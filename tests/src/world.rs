@@ -55,7 +55,7 @@ pub struct World {
     /// How stores are opened.
     pub options: Options,
     /// Whether the objects lie on the disk.
-    on_disk: bool,
+    pub on_disk: bool,
 }
 
 /// Options that make much happen with little data; background work stays away.
