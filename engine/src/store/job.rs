@@ -38,6 +38,8 @@ pub struct Job {
     segment_line_bytes: usize,
     state: Vec<u8>,
     report: JobReport,
+    /// Set while a call runs, and for good when it fails or is given up half-way: records may be missing then, so no later state may be published.
+    broken: Option<Error>,
 }
 
 impl Job {
@@ -56,6 +58,7 @@ impl Job {
             segment_line_bytes: 0,
             state: Vec::new(),
             report: JobReport::default(),
+            broken: None,
         })
     }
 
@@ -67,8 +70,50 @@ impl Job {
     /// Adds records, in order. `state`, not empty, is what [`Job::state`] shall give after a restart once these records, and all before, are published.
     ///
     /// # Errors
-    /// Io errors, also of earlier calls. What was not published is written again by the resumed job.
+    /// Io errors, also of earlier calls: after one the job does nothing more. What was not published is written again by the job begun anew.
     pub async fn write(&mut self, batch: Batch, state: Vec<u8>) -> Result<()> {
+        self.enter()?;
+        let done = self.take(batch, state).await;
+        self.leave(done)
+    }
+
+    /// Publishes what was written so far.
+    ///
+    /// # Errors
+    /// As [`Job::write`]; [`crate::ErrorKind::Fenced`] when another process took the job over.
+    pub async fn checkpoint(&mut self) -> Result<()> {
+        self.enter()?;
+        let done = self.publish_state().await;
+        self.leave(done)
+    }
+
+    /// Publishes what is left and ends the job; its key is free again.
+    ///
+    /// # Errors
+    /// As [`Job::checkpoint`].
+    pub async fn finish(mut self) -> Result<JobReport> {
+        self.enter()?;
+        let change = JobChange::Finish { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch };
+        self.publish(change).await?;
+        Ok(self.report)
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        match &self.broken {
+            Some(error) => Err(error.clone()),
+            None => {
+                self.broken = Some(Error::busy(format!("job {:?}: a call was given up half-way: begin the job anew", self.key)));
+                Ok(())
+            }
+        }
+    }
+
+    fn leave(&mut self, done: Result<()>) -> Result<()> {
+        self.broken = done.as_ref().err().map(|e| e.clone().at(format_args!("job {:?} failed earlier, begin it anew", self.key)));
+        done
+    }
+
+    async fn take(&mut self, batch: Batch, state: Vec<u8>) -> Result<()> {
         self.report.records += batch.len() as u64;
         self.report.line_bytes += batch.line_bytes() as u64;
         self.segment_line_bytes += batch.line_bytes();
@@ -81,28 +126,14 @@ impl Job {
             self.encode_waiting().await?;
         }
         if self.segment_line_bytes >= CHECKPOINT_BYTES || self.segment.len() >= SEGMENT_BYTES_MAX {
-            self.checkpoint().await?;
+            self.publish_state().await?;
         }
         Ok(())
     }
 
-    /// Publishes what was written so far.
-    ///
-    /// # Errors
-    /// Io errors; [`crate::ErrorKind::Fenced`] when another process took the job over.
-    pub async fn checkpoint(&mut self) -> Result<()> {
+    async fn publish_state(&mut self) -> Result<()> {
         let change = JobChange::Update { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch, state: self.state.clone() };
         self.publish(change).await
-    }
-
-    /// Publishes what is left and ends the job; its key is free again.
-    ///
-    /// # Errors
-    /// Io errors.
-    pub async fn finish(mut self) -> Result<JobReport> {
-        let change = JobChange::Finish { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch };
-        self.publish(change).await?;
-        Ok(self.report)
     }
 
     async fn encode_waiting(&mut self) -> Result<()> {

@@ -5,6 +5,9 @@
 //! This module must not know where bytes lie or how they are written.
 
 mod merge;
+mod prune;
+#[cfg(test)]
+mod prune_tests;
 mod run;
 mod slices;
 

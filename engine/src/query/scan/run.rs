@@ -1,5 +1,6 @@
 //! A run: the matching rows of one source (a row group, the memtables), in the order of all records.
 
+use super::prune;
 use crate::column::decode::Slice;
 use crate::error::Result;
 use crate::query::{LineMatcher, Query};
@@ -70,7 +71,11 @@ pub(super) fn of_group(
     let mut batch = Batch::new();
     if wanted.contains(&true) {
         let indexes: Vec<u32> = streams.iter().zip(&wanted).map(|(s, &w)| if w { batch.stream(s) } else { u32::MAX }).collect();
+        let may = prune::ranges(group, query)?;
         for row_range in 0..group.ranges() {
+            if may.as_ref().is_some_and(|m| !m[row_range]) {
+                continue;
+            }
             let times = group.times(row_range);
             if times.start() > range.end() || times.end() < range.start() {
                 continue;
