@@ -93,12 +93,8 @@ impl<'a> Cursor<'a> {
 
     /// How many things follow that take at least a byte each.
     pub fn count(&mut self) -> Result<usize> {
-        let left = self.left() as u64;
         let count = self.at_most(u64::MAX, "count out of bounds")?;
-        if count as u64 > left.min(self.left() as u64) {
-            return self.fail("count larger than the bytes left");
-        }
-        Ok(count)
+        if count > self.left() { self.fail("count larger than the bytes left") } else { Ok(count) }
     }
 
     /// Bytes behind their length.

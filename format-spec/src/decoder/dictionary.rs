@@ -113,6 +113,9 @@ fn set_page(piece: &Piece, count: usize, ranges: usize, seen: &mut Seen) -> Resu
             return cursor.fail("page set of too many row ranges");
         }
         total += count as usize;
+        if total > VALUES_MAX {
+            return cursor.fail("more values than the reference decoder takes");
+        }
     }
     let mut all = integers(cursor.rest(), total, piece.offset, seen)?.into_iter();
     let mut sets = Vec::new();

@@ -71,7 +71,7 @@ fn planes(r: &mut Cursor<'_>, count: usize, width: u8) -> Result<Vec<u64>> {
 
 fn pco_page<T: Number + Default>(r: &mut Cursor<'_>, count: usize) -> Result<Vec<T>> {
     let offset = r.offset;
-    let damaged = |e| DecodeError { offset, what: format!("damaged pco page: {e}") };
+    let damaged = |_| DecodeError { offset, what: "damaged pco page".to_string() };
     let (file, rest) = FileDecompressor::new(r.rest()).map_err(damaged)?;
     let (mut chunk, rest) = file.chunk_decompressor::<T, _>(rest).map_err(damaged)?;
     let mut page = chunk.page_decompressor(rest, count).map_err(damaged)?;

@@ -109,7 +109,11 @@ pub fn read_plan(bytes: &[u8], offset: u64, seen: &mut Seen) -> Result<Plan> {
     let mut cursor = Cursor::new(bytes, offset, "plan");
     let r = &mut cursor;
     let ranges = r.at_most(c::RANGES_MAX, "too many row ranges")?;
-    let domains = list(r, |r| read_domain(r, ranges))?;
+    let mut values = 0;
+    let domains = list(r, |r| {
+        values += ranges;
+        if values > c::VALUES_MAX { r.fail("more domains than the reference decoder takes") } else { read_domain(r, ranges) }
+    })?;
     let dictionaries = list(r, |r| read_dictionary(r, seen))?;
     let mut columns: Vec<Column> = Vec::new();
     for _ in 0..r.count()? {

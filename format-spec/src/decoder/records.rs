@@ -45,13 +45,13 @@ fn check_ranges(plan: &Plan, ranges: &[Range], group: &Group, root_at: u64) -> R
     let rows: Vec<usize> = ranges.iter().map(|r| r.rows).collect();
     let roots = [plan.roots.lines, plan.roots.metadata, plan.roots.formats];
     let fits = roots.iter().all(|&column| plan.domains[plan.columns[column].domain] == rows);
-    if !fits || rows.iter().sum::<usize>() as u64 != group.rows || rows.len() != plan.ranges || rows.contains(&0) {
+    if !fits || rows.iter().sum::<usize>() as u64 != group.rows || rows.len() != plan.ranges || rows.is_empty() || rows.contains(&0) {
         return fail(root_at, "root, plan and footer say different rows");
     }
     let mut streams = vec![0; rows.len()];
     streams[0] = plan.roots.streams;
     let fits = [plan.roots.labels, plan.roots.stream_rows].iter().all(|&column| plan.domains[plan.columns[column].domain] == streams);
-    if rows.is_empty() || !fits || plan.roots.streams as u64 != group.streams {
+    if !fits || plan.roots.streams as u64 != group.streams {
         return fail(root_at, "plan and footer say different streams");
     }
     Ok(())
