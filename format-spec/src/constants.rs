@@ -35,13 +35,12 @@ pub const DECIMAL_SCALE_MAX: u8 = 17;
 pub const TIME_FAMILIES: u8 = 6;
 /// Most fraction digits of a time.
 pub const TIME_DIGITS_MAX: u8 = 9;
+/// Newest version of pcodec's format that pages may have.
+pub const PCO_MAJOR: u8 = 4;
+/// See [`PCO_MAJOR`].
+pub const PCO_MINOR: u8 = 1;
 /// How deep metadata values may nest.
 pub const METADATA_DEPTH_MAX: usize = 64;
-
-/// Most values of one column that the reference decoder takes; not a limit of the format.
-pub const VALUES_MAX: usize = 1 << 26;
-/// Most bytes of one column that the reference decoder takes; not a limit of the format.
-pub const COLUMN_BYTES_MAX: usize = 1 << 31;
 
 /// How a column is encoded.
 pub mod column {

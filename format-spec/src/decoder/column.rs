@@ -4,8 +4,7 @@ use super::area::{Piece, pages};
 use super::dictionary::Entries;
 use super::integers::{integers, texts};
 use super::plan::{Column, Domain, Kind, Part, Plan};
-use super::{Result, Seen, fail, print};
-use crate::constants::{COLUMN_BYTES_MAX, VALUES_MAX};
+use super::{COLUMN_BYTES_MAX, Result, Seen, VALUES_MAX, fail, print};
 
 /// All values of a column, in order.
 #[derive(Default, Clone)]

@@ -4,8 +4,7 @@ use super::area::Piece;
 use super::cursor::Cursor;
 use super::integers::{integers, texts};
 use super::plan::{Class, Dictionary};
-use super::{Result, Seen, fail, print};
-use crate::constants::VALUES_MAX;
+use super::{Result, Seen, VALUES_MAX, fail, print};
 
 /// A decoded dictionary.
 pub struct Entries {

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, unzigzag};
 use super::{DecodeError, Result, Seen};
-use crate::constants::integer;
+use crate::constants::{PCO_MAJOR, PCO_MINOR, integer};
 use pco::data_types::Number;
 use pco::wrapped::FileDecompressor;
 
@@ -73,6 +73,10 @@ fn pco_page<T: Number + Default>(r: &mut Cursor<'_>, count: usize) -> Result<Vec
     let offset = r.offset;
     let damaged = |_| DecodeError { offset, what: "damaged pco page".to_string() };
     let (file, rest) = FileDecompressor::new(r.rest()).map_err(damaged)?;
+    let version = file.format_version();
+    if (version.major, version.minor) > (PCO_MAJOR, PCO_MINOR) {
+        return r.fail("a pco page of a later version");
+    }
     let (mut chunk, rest) = file.chunk_decompressor::<T, _>(rest).map_err(damaged)?;
     let mut page = chunk.page_decompressor(rest, count).map_err(damaged)?;
     let mut values = vec![T::default(); count];

@@ -19,6 +19,11 @@ mod records;
 use std::collections::BTreeSet;
 use std::fmt;
 
+/// Most values of one column, or of domains, page sets or entries, that this decoder takes; not a limit of the format.
+const VALUES_MAX: usize = 1 << 26;
+/// Most bytes of one column that this decoder takes; not a limit of the format.
+const COLUMN_BYTES_MAX: usize = 1 << 31;
+
 /// One record as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Record {

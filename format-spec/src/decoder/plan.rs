@@ -1,7 +1,7 @@
 //! `row-group.md`: the plan with the roots, and the root.
 
 use super::cursor::Cursor;
-use super::{Result, Seen};
+use super::{Result, Seen, VALUES_MAX};
 use crate::constants::{self as c, class, column, types};
 
 /// Values of a column in each row range.
@@ -112,7 +112,7 @@ pub fn read_plan(bytes: &[u8], offset: u64, seen: &mut Seen) -> Result<Plan> {
     let mut values = 0;
     let domains = list(r, |r| {
         values += ranges;
-        if values > c::VALUES_MAX { r.fail("more domains than the reference decoder takes") } else { read_domain(r, ranges) }
+        if values > VALUES_MAX { r.fail("more domains than the reference decoder takes") } else { read_domain(r, ranges) }
     })?;
     let dictionaries = list(r, |r| read_dictionary(r, seen))?;
     let mut columns: Vec<Column> = Vec::new();

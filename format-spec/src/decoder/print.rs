@@ -100,3 +100,41 @@ pub fn entry(class: Class, key: Vec<u8>) -> Vec<u8> {
         Class::Ipv4 => key.iter().map(u8::to_string).collect::<Vec<_>>().join(".").into_bytes(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of examples in `shapes.md`.
+    #[test]
+    fn times_print_as_the_chapter_says() {
+        let chapter = include_str!("../../chapters/shapes.md");
+        let mut seen = 0;
+        for row in chapter.lines() {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, value, layout, text, _] = cells[..] else { continue };
+            let Ok(value) = value.parse::<i64>() else { continue };
+            let layout: Vec<&str> = layout.splitn(2, ", ").collect();
+            let (separator, digits) = layout[1].rsplit_once(", ").unwrap();
+            let separator = if separator == "none" { 0 } else { separator.as_bytes()[1] };
+            let type_ = Type::Time { family: layout[0].parse().unwrap(), separator, digits: digits.parse().unwrap() };
+            let printed = String::from_utf8(number(type_, value).unwrap()).unwrap();
+            assert_eq!(format!("`{printed}`"), text);
+            seen += 1;
+        }
+        assert_eq!(seen, 7);
+    }
+
+    #[test]
+    fn numbers_that_a_type_cannot_have() {
+        assert_eq!(number(Type::Padded { width: 3 }, 1000), None);
+        assert_eq!(number(Type::Padded { width: 3 }, -1), None);
+        assert_eq!(number(Type::Padded { width: 3 }, 7), Some(b"007".to_vec()));
+        assert_eq!(number(Type::Decimal { scale: 2 }, -5), Some(b"-0.05".to_vec()));
+        assert_eq!(number(Type::Decimal { scale: 17 }, 1_000_000_000_000_000_000), None);
+        assert_eq!(number(Type::Decimal { scale: 17 }, 999_999_999_999_999_999), Some(b"9.99999999999999999".to_vec()));
+        assert_eq!(number(Type::Time { family: 5, separator: 0, digits: 0 }, 86_400), None);
+        assert_eq!(number(Type::Time { family: 0, separator: 0, digits: 0 }, 253_402_300_800), None);
+        assert_eq!(number(Type::Time { family: 0, separator: 0, digits: 0 }, i64::MIN), None);
+    }
+}

@@ -17,13 +17,14 @@ fn the_engine_reads_golden_segments() {
 
 #[test]
 fn the_engine_refuses_damaged_segments() {
+    let mut unseen = Vec::new();
     for (name, segment, _) in files::pairs(&files::read("bad")) {
-        let seen = !damage::UNSEEN_BY_ENGINE.contains(&&*name);
         match engine_records(&segment) {
-            Err(error) => assert!(seen && error.kind() == ErrorKind::Corrupt, "{name}: {error}"),
-            Ok(_) => assert!(!seen, "{name}: the engine sees no damage"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{name}: {error}"),
+            Ok(_) => unseen.push(name),
         }
     }
+    assert_eq!(unseen, damage::UNSEEN_BY_ENGINE);
 }
 
 /// Random records of two tenants.
@@ -37,7 +38,11 @@ fn random_segment(random: &mut Random) -> (Vec<u8>, Vec<(Tenant, Vec<haystore_te
             if random.once_in(2) {
                 for record in &mut records {
                     let kind = random.pick(&kinds);
-                    record.line = kind.line.iter().map(|&b| if b.is_ascii_digit() && random.once_in(3) { b'0' + random.below(10) as u8 } else { b }).collect();
+                    record.line = kind
+                        .line
+                        .iter()
+                        .map(|&b| if b.is_ascii_digit() && random.once_in(3) { b'0' + random.below(10) as u8 } else { b })
+                        .collect();
                 }
             }
             (Tenant::new(tenant).unwrap(), records)
