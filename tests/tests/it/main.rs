@@ -8,3 +8,5 @@ mod fencing;
 mod model;
 mod needles;
 mod readers;
+#[cfg(feature = "s3")]
+mod s3;

@@ -1,5 +1,6 @@
 //! Readers while the store changes under them.
 
+use haystore::disk::SimDisk;
 use haystore::query::Query;
 use haystore::{ErrorKind, Options, ScanRequest, Store, Tenant};
 use haystore_tests::check::{ALWAYS, assert_same, everything, search_all};
@@ -8,6 +9,7 @@ use haystore_tests::random::{Random, START_NS};
 use haystore_tests::record::{Rec, batch_of, records_of};
 use haystore_tests::rounds::{factor, run};
 use haystore_tests::world::{World, quiet_options};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -105,6 +107,43 @@ fn every_search_under_load_sees_each_record_once() {
         ledger.check(&everything(&store, &tenant).await.unwrap()).unwrap();
         store.close().await.unwrap();
         ledger.check(&everything(&world.open_reader().await.unwrap(), &tenant).await.unwrap()).unwrap();
+    });
+}
+
+/// Three processes, each with a WAL of its own, write to and compact one store; a fourth only reads.
+#[test]
+fn several_processes_share_a_store() {
+    run(async {
+        let options = Options { flush_bytes: 10 << 10, flush_age: Duration::from_millis(20), grace: GRACE, ..quiet_options() };
+        let (shared, tenant, ledger) = (World::in_memory(9, options), Tenant::default(), Arc::new(Ledger::default()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (mut stores, mut tasks) = (Vec::new(), Vec::new());
+        for writer in 0..3 {
+            let store = World { disk: SimDisk::seeded(writer), ..shared.clone() }.open().await;
+            tasks.push(tokio::spawn(write(store.clone(), tenant.clone(), ledger.clone(), stop.clone(), writer as usize)));
+            tasks.push(tokio::spawn(tidy(store.clone(), stop.clone())));
+            stores.push(store);
+        }
+        let (reader, mut before) = (shared.open_reader().await.unwrap(), 0);
+        let ends = Instant::now() + Duration::from_secs(3) * factor() as u32;
+        while Instant::now() < ends {
+            reader.refresh().await.unwrap();
+            let found = everything(&reader, &tenant).await.unwrap();
+            ledger.check_under_load(&BTreeSet::new(), &found).unwrap();
+            assert!(found.len() >= before, "{before} records were found before, now {}", found.len());
+            before = found.len();
+        }
+        stop.store(true, SeqCst);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        for store in &stores {
+            store.close().await.unwrap();
+        }
+        reader.refresh().await.unwrap();
+        println!("{before} records, {:?}", reader.usage_totals());
+        ledger.check(&everything(&reader, &tenant).await.unwrap()).unwrap();
+        assert_eq!(reader.verify(|_, _| {}).await.unwrap().damage, Vec::<String>::new());
     });
 }
 
