@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,16 +89,29 @@ pub struct ServeArgs {
     /// Write records in memory out at this size
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
     pub flush_bytes: usize,
-    /// Write records in memory out at this age, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, help_heading = "Limits")]
-    pub flush_age: u64,
+    /// Write records in memory out at this age
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub flush_age: Duration,
     /// Refuse records (429) while this much is in memory
     #[arg(long, value_name = "SIZE", default_value = "160MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
     pub memtable_bytes_max: usize,
+    /// How often small segments are looked for, to be merged
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub compact_every: Duration,
+    #[command(flatten)]
+    pub grace: Grace,
     #[command(flatten)]
     pub line: LineLimit,
     #[command(flatten)]
     pub query: QueryLimit,
+}
+
+/// How long replaced objects stay.
+#[derive(Debug, Clone, Args)]
+pub struct Grace {
+    /// Delete objects that a merge replaced after this time: longer than any query runs
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub grace: Duration,
 }
 
 /// The longest line.
@@ -181,6 +195,9 @@ pub struct IngestArgs {
     pub timestamps: Timestamps,
     #[command(flatten)]
     pub line: LineLimit,
+    /// Lines of so many bytes are read before an interrupted ingest has a place to go on from
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = super::units::parse_size, hide = true)]
+    pub checkpoint_bytes: usize,
 }
 
 /// How records are written.
@@ -300,6 +317,8 @@ pub struct VerifyArgs {
 pub struct CompactArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub grace: Grace,
 }
 
 const DEMO_EXAMPLES: &str = "\
@@ -380,7 +399,7 @@ mod tests {
     #[test]
     fn serve_takes_sizes_with_units() {
         let Command::Serve(serve) = parse(&["serve", "--flush-bytes", "1.5MB", "--listen", "[::1]:80"]).unwrap() else { panic!() };
-        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (1_500_000, 80, 30));
+        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (1_500_000, 80, Duration::from_secs(30)));
         assert!(parse(&["serve", "--flush-bytes", "much"]).is_err());
         assert!(parse(&["serve", "--threads", "0"]).is_err());
     }

@@ -4,7 +4,6 @@ use super::args::{ServeArgs, StoreArgs, TenantArgs};
 use anyhow::{Context, Result};
 use haystore::{Options, Store, Tenant};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The store's options without a WAL: for reading and batch jobs.
 pub fn options(threads: Option<u16>) -> Options {
@@ -32,7 +31,9 @@ pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
     let options = Options {
         wal: Some(wal),
         flush_bytes: args.flush_bytes,
-        flush_age: Duration::from_secs(args.flush_age),
+        flush_age: args.flush_age,
+        compact_every: args.compact_every.max(std::time::Duration::from_millis(10)),
+        grace: args.grace.grace,
         memtable_bytes_max: args.memtable_bytes_max,
         line_bytes_max: args.line.line_bytes_max,
         query_bytes_max: args.query.query_bytes_max,

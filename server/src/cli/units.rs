@@ -1,5 +1,7 @@
 //! Sizes and counts for people: read from options, written into tables.
 
+use std::time::Duration;
+
 /// Reads a size: digits, maybe a fraction, maybe a unit (`kB MB GB` of 1,000, `KiB MiB GiB` of 1,024; `K M G` mean the latter).
 ///
 /// # Errors
@@ -22,6 +24,29 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
     };
     let bytes = number * factor;
     if (1.0..=1e15).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
+}
+
+/// Reads a duration: a number, maybe with a fraction, of seconds or of the unit behind it (`ms s m h d`).
+///
+/// # Errors
+/// What a duration looks like.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time; write it like 30s, 500ms or 1.5h");
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    // A century: longer than anything here waits, and short enough for every clock.
+    let seconds = number * factor;
+    if (0.0..=3.2e9).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
 /// `bytes` in the decimal unit that suits it: `812 B`, `3.1 MB`.
@@ -73,6 +98,16 @@ mod tests {
         }
         for text in ["", "0", "-1", "x", "1.2.3", "5 miles", "1e9", "9999999GB"] {
             assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read() {
+        for (text, millis) in [("30", 30_000), ("0.5", 500), ("250ms", 250), ("1.5m", 90_000), ("2 h", 7_200_000), ("0", 0)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "-1", "s", "1.2.3s", "5 fortnights", "9999999d"] {
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

@@ -38,7 +38,8 @@ pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> 
 /// # Errors
 /// Those of the store.
 pub async fn compact(args: CompactArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let store = open::open(&args.store, open::options(args.store.threads)).await?;
+    let options = haystore::Options { grace: args.grace.grace, ..open::options(args.store.threads) };
+    let store = open::open(&args.store, options).await?;
     let Some(compacted) = interrupt.or(seam::compact(&store)).await else { return Ok(Outcome::Interrupted) };
     terminal::print(&compacted?.render())?;
     store.close().await?;

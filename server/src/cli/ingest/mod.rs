@@ -87,7 +87,11 @@ pub async fn run(args: IngestArgs, interrupt: &Interrupt) -> Result<Outcome> {
         let (url, bar, interrupt) = (url.clone(), bar.clone(), interrupt.clone());
         tokio::task::spawn_blocking(move || remote::ingest(&url, &settings, sources, &bar, &interrupt)).await??
     } else {
-        let options = haystore::Options { line_bytes_max: args.line.line_bytes_max, ..open::options(args.store.threads) };
+        let options = haystore::Options {
+            line_bytes_max: args.line.line_bytes_max,
+            checkpoint_bytes: args.checkpoint_bytes,
+            ..open::options(args.store.threads)
+        };
         let store = open::open(&args.store, options).await?;
         let summary = ingest(&store, settings, sources, &bar, interrupt).await?;
         store.close().await?;
@@ -116,6 +120,7 @@ fn settings(args: &IngestArgs) -> Result<Settings> {
         timestamps: args.timestamps,
         time_field: args.time_field.clone(),
         line_bytes_max: args.line.line_bytes_max,
+        batch_bytes_max: args.checkpoint_bytes,
         now_ns: open::now_ns(),
     };
     if args.timestamps == Timestamps::None && args.time_field.is_some() {

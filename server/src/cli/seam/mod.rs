@@ -13,12 +13,13 @@ pub use upkeep::{compact, usage, verify};
 use super::args::ServeArgs;
 use crate::{ServeConfig, http};
 use haystore::Store;
+use std::net::SocketAddr;
 
-/// Serves `store` until the process is told to stop.
+/// Serves `store` until the process is told to stop; `listening` learns where.
 ///
 /// # Errors
 /// When the address is taken; those of the store.
-pub async fn serve(store: Store, args: &ServeArgs) -> anyhow::Result<()> {
+pub async fn serve(store: Store, args: &ServeArgs, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let config = ServeConfig { listen: args.listen, line_bytes_max: args.line.line_bytes_max, ..ServeConfig::default() };
-    http::serve(store, config).await
+    http::serve(store, config, listening).await
 }

@@ -18,12 +18,15 @@ pub struct ReadOptions {
     pub time_field: Option<String>,
     /// Longest line.
     pub line_bytes_max: usize,
+    /// Most bytes of input in a piece, apart from a record that is longer.
+    pub batch_bytes_max: usize,
     /// The current time, nanoseconds since the epoch.
     pub now_ns: i64,
 }
 
 impl ReadOptions {
     fn to_ingest(&self) -> ingest::ReadOptions {
+        let usual = ingest::ReadOptions::new(TimeRules::new(self.now_ns));
         ingest::ReadOptions {
             format: match self.format {
                 InputFormat::Auto => ingest::InputFormat::Auto,
@@ -38,7 +41,8 @@ impl ReadOptions {
             },
             time_field: self.time_field.clone(),
             line_bytes_max: self.line_bytes_max,
-            ..ingest::ReadOptions::new(TimeRules::new(self.now_ns))
+            batch_bytes: usual.batch_bytes.min(self.batch_bytes_max),
+            ..usual
         }
     }
 }
