@@ -30,6 +30,8 @@ pub struct Options {
     pub grace: Duration,
     /// How often compaction looks for work.
     pub compact_every: Duration,
+    /// How often a writing store looks for what other processes have published.
+    pub refresh_every: Duration,
 }
 
 impl Default for Options {
@@ -45,6 +47,7 @@ impl Default for Options {
             checkpoint_bytes: 256 << 20,
             grace: Duration::from_secs(15 * 60),
             compact_every: Duration::from_secs(60),
+            refresh_every: Duration::from_secs(5),
         }
     }
 }

@@ -77,6 +77,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// `n` of what `word` names: `1 file`, `2 files`.
+pub fn of(n: u64, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// Megabytes (of 1,000,000 bytes) a second.
 pub fn rate(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 / 1e6 / seconds } else { 0.0 }
@@ -115,6 +120,7 @@ mod tests {
     fn numbers_are_written() {
         assert_eq!([0, 999, 1000, 99_949, 999_600, 34_000_000].map(size), ["0 B", "999 B", "1.0 kB", "99.9 kB", "1.0 MB", "34.0 MB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 1000].map(|n| of(n, "file")), ["0 files", "1 file", "1,000 files"]);
         assert_eq!(ratio(10, 0), "-");
         assert_eq!(ratio(100, 8), "12.5x");
     }

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 /// Stores, each killed its share of the rounds.
 const STORES: usize = 8;
 /// Stores at work at the same time.
-const AT_ONCE: usize = 2;
+const AT_ONCE: usize = 4;
 /// Small enough that a round of a second sees flushes and merges, and deletes what earlier rounds replaced.
-const OPTIONS: [&str; 8] = ["--flush-bytes", "40kB", "--flush-age", "300ms", "--compact-every", "150ms", "--grace", "5s"];
+const OPTIONS: [&str; 8] = ["--flush-bytes", "24kB", "--flush-age", "300ms", "--compact-every", "150ms", "--grace", "5s"];
 /// Days of the client that sends late and early records.
 const DAYS: usize = 3;
 const DAY_NS: u64 = 86_400_000_000_000;
@@ -56,7 +56,7 @@ struct BatchId {
 impl BatchId {
     fn lines(self) -> Vec<String> {
         let mut rng = Rng::new((self.number * SENDERS.len() + self.sender as usize) as u64);
-        let count = 1 + rng.below(40);
+        let count = 1 + rng.below(20);
         let line = |index: usize| {
             let filler = "ab c0".repeat(rng.below(30));
             let (sender, number) = (self.sender as usize, self.number);
@@ -165,7 +165,7 @@ fn load(server: Server, life: Duration, next: &mut BTreeMap<Sender, usize>, ledg
                 if fate == Fate::Unknown {
                     break;
                 }
-                std::thread::sleep(Duration::from_millis(if fate == Fate::Gone { 50 } else { 4 }));
+                std::thread::sleep(Duration::from_millis(if fate == Fate::Gone { 50 } else { 12 }));
             }
             sent
         })
@@ -214,7 +214,9 @@ fn one_store(mut rng: Rng, rounds: usize, name: usize) {
         slowest = slowest.max(server.start_took);
         assert!(server.start_took < START_MAX, "{when}: the start took {:?}", server.start_took);
         ledger.check(&scans(&server.client()), &when);
-        let log = load(server, Duration::from_millis(rng.below(1500) as u64), &mut next, &mut ledger);
+        // Up to 1.5 s; more often short, for much happens early.
+        let life = rng.below(1500) * (250 + rng.below(750)) / 1000;
+        let log = load(server, Duration::from_millis(life as u64), &mut next, &mut ledger);
         no_faults(&log, &when);
     }
     let server = start(&folder, &mut rng);

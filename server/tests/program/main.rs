@@ -5,3 +5,5 @@
 mod support;
 
 mod crash;
+mod interrupted;
+mod lossless;

@@ -11,7 +11,7 @@ pub use local::{Settings, ingest};
 use super::args::{IngestArgs, Timestamps};
 use super::seam::{ReadOptions, Tally};
 use super::terminal::{self, Interrupt};
-use super::units::{count, rate, ratio, size};
+use super::units::{count, of, rate, ratio, size};
 use super::{Outcome, open};
 use anyhow::{Result, bail};
 use std::time::Instant;
@@ -51,10 +51,9 @@ impl Summary {
     /// One line that says it all.
     pub fn render(&self, seconds: f64) -> String {
         let mut out = format!(
-            "{} file{}, {} records, {} raw in {seconds:.1} s ({:.1} MB/s)",
-            count(self.files),
-            if self.files == 1 { "" } else { "s" },
-            count(self.records),
+            "{}, {}, {} raw in {seconds:.1} s ({:.1} MB/s)",
+            of(self.files, "file"),
+            of(self.records, "record"),
             size(self.raw_bytes),
             rate(self.raw_bytes, seconds)
         );

@@ -4,6 +4,7 @@ mod answer;
 mod records;
 mod upkeep;
 
+pub use crate::ingest::whole_csv_records;
 pub use answer::push_record;
 pub use haystore::query::logql::parse as query;
 pub use haystore::query::time::parse as time;

@@ -118,6 +118,8 @@ pub struct Look {
     pub format: &'static str,
     /// The CSV column, counted from 1, that holds the time: bodies behind the first have no header that names it.
     pub time_column: Option<usize>,
+    /// CSV: what separates its columns.
+    pub delimiter: Option<u8>,
 }
 
 /// Looks at the first bytes of an input, or at all of them when `whole`.
@@ -126,8 +128,10 @@ pub struct Look {
 /// Options that do not fit the input.
 pub fn look(first: &[u8], whole: bool, options: &ReadOptions) -> Result<Look> {
     Ok(match ingest::detect(first, whole, &options.to_ingest())?.plan {
-        Plan::Lines { .. } => Look { format: "lines", time_column: None },
-        Plan::Ndjson => Look { format: "ndjson", time_column: None },
-        Plan::Csv { time_column, .. } => Look { format: "csv", time_column: time_column.map(|c| c + 1) },
+        Plan::Lines { .. } => Look { format: "lines", time_column: None, delimiter: None },
+        Plan::Ndjson => Look { format: "ndjson", time_column: None, delimiter: None },
+        Plan::Csv { time_column, delimiter, .. } => {
+            Look { format: "csv", time_column: time_column.map(|c| c + 1), delimiter: Some(delimiter) }
+        }
     })
 }
