@@ -14,3 +14,5 @@ pub mod random;
 pub mod check;
 pub mod ledger;
 pub mod world;
+
+pub mod golden;

@@ -5,6 +5,7 @@ mod corruption;
 mod crash;
 mod faults;
 mod fencing;
+mod golden;
 mod model;
 mod needles;
 mod readers;
