@@ -40,6 +40,8 @@ fn errors_go_to_standard_error_and_are_1() {
         (&["ingest", "--server", "https://x", "-"], "plain http"),
         (&["scan", "--server", "127.0.0.1:1"], "is the server running"),
         (&["search", "x", "--tenant", "a b"], "tenant"),
+        (&["search", "x", "--store", "no/such/store"], "there is no store at no/such/store"),
+        (&["verify", "--store", "no/such/store"], "there is no store"),
         (&["search", "x", "--after", "00"], "--after"),
         (&["search", "x", "--from", "never"], "--from"),
     ] {
@@ -52,6 +54,9 @@ fn errors_go_to_standard_error_and_are_1() {
 
 #[test]
 fn nothing_found_is_3() {
+    let (folder, file) = (std::env::temp_dir(), format!("haystore-cli-{}.log", std::process::id()));
+    std::fs::write(folder.join(&file), "a line").unwrap();
+    assert_eq!(code(&haystore(&["ingest", &folder.join(&file).to_string_lossy()])), 0);
     let output = haystore(&["search", "nothing like this"]);
     assert_eq!((code(&output), output.stdout.len(), output.stderr.len()), (3, 0, 0));
 }

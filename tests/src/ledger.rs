@@ -5,7 +5,7 @@
 
 use crate::record::Rec;
 use haystore::{Batch, Labels};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,15 +18,18 @@ enum Fate {
     Kept,
 }
 
+/// Number → (records, fate).
+type Batches = BTreeMap<u64, (usize, Fate)>;
+
 /// All batches of a test.
 #[derive(Debug, Default)]
 pub struct Ledger {
     next: AtomicU64,
-    batches: Mutex<BTreeMap<u64, (usize, Fate)>>,
+    batches: Mutex<Batches>,
 }
 
 impl Ledger {
-    fn hold(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, (usize, Fate)>> {
+    fn hold(&self) -> std::sync::MutexGuard<'_, Batches> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,32 +80,50 @@ impl Ledger {
     /// # Errors
     /// As [`Ledger::check`].
     pub fn check_growing(&self, found: &[Rec]) -> Result<(), String> {
-        let mut rows_of: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        for record in found {
-            let line = String::from_utf8_lossy(&record.line).into_owned();
-            let number = |name: &str| {
-                let part = line.split(' ').find_map(|p| p.strip_prefix(name));
-                part.and_then(|p| p.parse::<u64>().ok()).ok_or_else(|| format!("a foreign line: {line}"))
-            };
-            rows_of.entry(number("batch=")?).or_default().push(number("row=")? as usize);
-        }
-        let mut batches = self.hold();
-        for (number, (rows, fate)) in batches.iter_mut() {
-            match rows_of.remove(number) {
-                None if *fate == Fate::Kept => return Err(format!("batch {number} was acknowledged and is lost")),
-                None => {}
-                Some(mut found) => {
-                    found.sort_unstable();
-                    if found != (0..*rows).collect::<Vec<_>>() {
-                        return Err(format!("batch {number} of {rows} records ({fate:?}) came back as rows {found:?}"));
-                    }
-                    *fate = Fate::Kept;
+        compare(&mut self.hold(), found)
+    }
+
+    /// The batches acknowledged so far.
+    pub fn kept(&self) -> BTreeSet<u64> {
+        self.hold().iter().filter(|(_, (_, fate))| *fate == Fate::Kept).map(|(number, _)| *number).collect()
+    }
+
+    /// As [`Ledger::check`], while writers are at work; `kept_before` was asked for before the records were.
+    ///
+    /// # Errors
+    /// As [`Ledger::check`].
+    pub fn check_under_load(&self, kept_before: &BTreeSet<u64>, found: &[Rec]) -> Result<(), String> {
+        let mut batches = self.hold().clone();
+        batches.iter_mut().filter(|(number, _)| !kept_before.contains(number)).for_each(|(_, (_, fate))| *fate = Fate::Open);
+        compare(&mut batches, found)
+    }
+}
+
+fn compare(batches: &mut Batches, found: &[Rec]) -> Result<(), String> {
+    let mut rows_of: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for record in found {
+        let line = String::from_utf8_lossy(&record.line).into_owned();
+        let number = |name: &str| {
+            let part = line.split(' ').find_map(|p| p.strip_prefix(name));
+            part.and_then(|p| p.parse::<u64>().ok()).ok_or_else(|| format!("a foreign line: {line}"))
+        };
+        rows_of.entry(number("batch=")?).or_default().push(number("row=")? as usize);
+    }
+    for (number, (rows, fate)) in batches.iter_mut() {
+        match rows_of.remove(number) {
+            None if *fate == Fate::Kept => return Err(format!("batch {number} was acknowledged and is lost")),
+            None => {}
+            Some(mut found) => {
+                found.sort_unstable();
+                if found != (0..*rows).collect::<Vec<_>>() {
+                    return Err(format!("batch {number} of {rows} records ({fate:?}) came back as rows {found:?}"));
                 }
+                *fate = Fate::Kept;
             }
         }
-        match rows_of.first_key_value() {
-            Some((number, _)) => Err(format!("batch {number} came back from nowhere")),
-            None => Ok(()),
-        }
+    }
+    match rows_of.first_key_value() {
+        Some((number, _)) => Err(format!("batch {number} came back from nowhere")),
+        None => Ok(()),
     }
 }

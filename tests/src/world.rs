@@ -133,3 +133,15 @@ pub fn local(disk: &SimDisk) -> Result<Arc<dyn Objects>> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Ok(Arc::new(LocalObjects::open(disk, Path::new("/objects"))?))
 }
+
+/// Another disk with the same WAL folder, all of it durable.
+pub fn copy_of(disk: &SimDisk) -> SimDisk {
+    let (copy, dir) = (SimDisk::new(), Path::new("/wal"));
+    copy.create_dir_all(dir).unwrap();
+    for entry in disk.list(dir).unwrap() {
+        let path = dir.join(&entry.name);
+        copy.write_new(&path, &disk.read(&path).unwrap()).unwrap();
+    }
+    copy.sync_dir(dir).unwrap();
+    copy
+}

@@ -24,10 +24,14 @@ pub struct Options {
     pub query_bytes_max: usize,
     /// Threads that encode and decode.
     pub threads: usize,
+    /// Bytes of lines between two checkpoints of a batch job.
+    pub checkpoint_bytes: usize,
     /// How long a replaced object stays for readers that still use it.
     pub grace: Duration,
     /// How often compaction looks for work.
     pub compact_every: Duration,
+    /// How often a writing store looks for what other processes have published.
+    pub refresh_every: Duration,
 }
 
 impl Default for Options {
@@ -40,8 +44,10 @@ impl Default for Options {
             line_bytes_max: 16 << 20,
             query_bytes_max: 256 << 20,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
+            checkpoint_bytes: 256 << 20,
             grace: Duration::from_secs(15 * 60),
             compact_every: Duration::from_secs(60),
+            refresh_every: Duration::from_secs(5),
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Background work of a writing store: flush by size and age, compaction, deletion of what was replaced.
+//! Background work of a writing store: flush by size and age, compaction, deletion of what was replaced, a look at what others published.
 
 use super::{Shared, flush};
+use crate::error::ErrorKind;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,6 +14,23 @@ const BACKOFF_MAX: Duration = Duration::from_secs(30);
 pub(crate) fn start(shared: &Arc<Shared>) {
     tokio::spawn(flush_loop(Arc::downgrade(shared)));
     tokio::spawn(compact_loop(Arc::downgrade(shared)));
+    tokio::spawn(refresh_loop(Arc::downgrade(shared)));
+}
+
+async fn refresh_loop(weak: Weak<Shared>) {
+    loop {
+        let Some(shared) = weak.upgrade() else { return };
+        let (pause, mut stop) = (shared.options.refresh_every, shared.stop.subscribe());
+        drop(shared);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            _ = stop.changed() => return,
+        }
+        let Some(shared) = weak.upgrade() else { return };
+        if let Err(error) = shared.manifest.refresh().await {
+            tracing::warn!(%error, "what other processes published could not be read; it is tried again");
+        }
+    }
 }
 
 async fn flush_loop(weak: Weak<Shared>) {
@@ -34,6 +52,10 @@ async fn flush_loop(weak: Weak<Shared>) {
         }
         match flush::all(&shared).await {
             Ok(()) => backoff = TICK,
+            Err(error) if error.kind() == ErrorKind::Fenced => {
+                tracing::error!(%error, "this process no longer writes; the newer one has its records from the WAL");
+                return;
+            }
             Err(error) => {
                 tracing::error!(%error, "flush failed; records stay in the WAL, trying again in {backoff:?}");
                 drop(shared);

@@ -11,8 +11,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Bytes of lines between two checkpoints.
-const CHECKPOINT_BYTES: usize = 256 << 20;
 /// Bytes of encoded row groups at which a checkpoint is made early.
 const SEGMENT_BYTES_MAX: usize = 64 << 20;
 
@@ -125,7 +123,7 @@ impl Job {
         if self.waiting_bytes >= LEVEL0_GROUP_BYTES {
             self.encode_waiting().await?;
         }
-        if self.segment_line_bytes >= CHECKPOINT_BYTES || self.segment.len() >= SEGMENT_BYTES_MAX {
+        if self.segment_line_bytes >= self.shared.options.checkpoint_bytes || self.segment.len() >= SEGMENT_BYTES_MAX {
             self.publish_state().await?;
         }
         Ok(())

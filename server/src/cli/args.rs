@@ -1,8 +1,9 @@
 //! The command line's words: subcommands, options, defaults, help. No behaviour.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,8 +80,8 @@ Stops on SIGINT or SIGTERM: takes no new requests, ends the running ones, flushe
 pub struct ServeArgs {
     #[command(flatten)]
     pub store: StoreArgs,
-    /// Address and port to listen on
-    #[arg(long, value_name = "ADDR", env = "HAYSTORE_LISTEN", default_value = "127.0.0.1:7171")]
+    /// Address and port to listen on; port 0 lets the system choose
+    #[arg(long, value_name = "ADDR", env = "HAYSTORE_LISTEN", default_value = "127.0.0.1:7171", value_parser = parse_listen)]
     pub listen: SocketAddr,
     /// Folder of the write-ahead log, on a local disk [default: STORE/wal for a folder, else ./haystore-wal]
     #[arg(long, value_name = "DIR", env = "HAYSTORE_WAL")]
@@ -88,16 +89,32 @@ pub struct ServeArgs {
     /// Write records in memory out at this size
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
     pub flush_bytes: usize,
-    /// Write records in memory out at this age, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, help_heading = "Limits")]
-    pub flush_age: u64,
+    /// Write records in memory out at this age
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub flush_age: Duration,
     /// Refuse records (429) while this much is in memory
     #[arg(long, value_name = "SIZE", default_value = "160MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
     pub memtable_bytes_max: usize,
+    /// How often small segments are looked for, to be merged
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub compact_every: Duration,
+    /// How often to look for what other processes put into the store
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub refresh_every: Duration,
+    #[command(flatten)]
+    pub grace: Grace,
     #[command(flatten)]
     pub line: LineLimit,
     #[command(flatten)]
     pub query: QueryLimit,
+}
+
+/// How long replaced objects stay.
+#[derive(Debug, Clone, Args)]
+pub struct Grace {
+    /// Delete objects that a merge replaced after this time: longer than any query runs
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub grace: Duration,
 }
 
 /// The longest line.
@@ -181,6 +198,9 @@ pub struct IngestArgs {
     pub timestamps: Timestamps,
     #[command(flatten)]
     pub line: LineLimit,
+    /// Lines of so many bytes are read before an interrupted ingest has a place to go on from
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = super::units::parse_size, hide = true)]
+    pub checkpoint_bytes: usize,
 }
 
 /// How records are written.
@@ -248,7 +268,7 @@ pub struct SearchArgs {
     #[command(flatten)]
     pub read: ReadArgs,
     /// Most records
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_limit)]
     pub limit: usize,
     /// Which end to begin at
     #[arg(long, value_enum, default_value_t = Order::Forward)]
@@ -300,6 +320,8 @@ pub struct VerifyArgs {
 pub struct CompactArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub grace: Grace,
 }
 
 const DEMO_EXAMPLES: &str = "\
@@ -323,6 +345,17 @@ pub struct DemoArgs {
     /// Threads that encode and decode [default: one a core]
     #[arg(long, value_name = "N", env = "HAYSTORE_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+fn parse_limit(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&limit| limit > 0).ok_or_else(|| "a limit is a number from 1".to_string())
+}
+
+/// An address and port; a host's name, or a port alone, on this machine.
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    let named = if text.parse::<u16>().is_ok() { format!("127.0.0.1:{text}") } else { text.to_string() };
+    let wrong = || "an address is written like 127.0.0.1:7171, [::1]:7171 or localhost:7171".to_string();
+    named.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -380,8 +413,16 @@ mod tests {
     #[test]
     fn serve_takes_sizes_with_units() {
         let Command::Serve(serve) = parse(&["serve", "--flush-bytes", "1.5MB", "--listen", "[::1]:80"]).unwrap() else { panic!() };
-        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (1_500_000, 80, 30));
+        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (1_500_000, 80, Duration::from_secs(30)));
         assert!(parse(&["serve", "--flush-bytes", "much"]).is_err());
         assert!(parse(&["serve", "--threads", "0"]).is_err());
+        assert!(parse(&["search", "x", "--limit", "0"]).is_err());
+        for (text, address) in [("8080", "127.0.0.1:8080"), ("0.0.0.0:1", "0.0.0.0:1"), ("[::]:0", "[::]:0")] {
+            assert_eq!(parse_listen(text), Ok(address.parse().unwrap()));
+        }
+        assert_eq!(parse_listen("localhost:7").map(|a| (a.ip().is_loopback(), a.port())), Ok((true, 7)));
+        for wrong in ["", "x", "127.0.0.1", "127.0.0.1:x", "99999", "no host:1"] {
+            assert!(parse_listen(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! Blocking; callers give it a thread.
 
 use super::terminal::{Interrupt, say};
-use super::units::count;
+use super::units::of;
 use anyhow::{Context, Result, anyhow, bail};
 use haystore::Tenant;
 use std::io::Read;
@@ -77,7 +77,7 @@ impl Client {
             let status = response.status();
             let said = text(response).unwrap_or_default();
             if let Some(answer) = read_ingest_answer(&said).filter(|a| a.records + a.rejected > 0) {
-                let handled = records_text(answer.records + answer.rejected);
+                let handled = of(answer.records + answer.rejected, "record");
                 bail!("the server answered {status} after it had handled the first {handled} of a body; sent again they would be doubled");
             }
             if begin.elapsed() + wait > PATIENCE || interrupt.raised() {
@@ -159,11 +159,6 @@ fn read_ingest_answer(said: &str) -> Option<IngestAnswer> {
         }
     });
     Some(IngestAnswer { records: number("accepted")?, rejected: number("rejected").unwrap_or(0), reasons: reasons.collect() })
-}
-
-/// `n records`, for messages.
-pub fn records_text(n: u64) -> String {
-    format!("{} record{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
 //! Opens the store that the arguments name.
 
 use super::args::{ServeArgs, StoreArgs, TenantArgs};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use haystore::{Options, Store, Tenant};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The store's options without a WAL: for reading and batch jobs.
 pub fn options(threads: Option<u16>) -> Options {
@@ -23,6 +22,18 @@ pub async fn open(args: &StoreArgs, options: Options) -> Result<Store> {
     Store::open(&args.store, options).await.with_context(|| format!("cannot open the store {}", args.store))
 }
 
+/// Opens a store that is there already: a mistyped name is an error, not a new and empty store.
+///
+/// # Errors
+/// Those of [`open`]; a folder that holds no store.
+pub async fn open_existing(args: &StoreArgs, options: Options) -> Result<Store> {
+    // Written by the first ingest, or the first start of a server.
+    if local_folder(&args.store).is_some_and(|folder| !folder.join("manifest").is_dir()) {
+        bail!("there is no store at {}; `haystore ingest` or `haystore serve` makes one, --store names another", args.store);
+    }
+    open(args, options).await
+}
+
 /// Opens the store with its WAL, as `serve` needs it.
 ///
 /// # Errors
@@ -32,7 +43,10 @@ pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
     let options = Options {
         wal: Some(wal),
         flush_bytes: args.flush_bytes,
-        flush_age: Duration::from_secs(args.flush_age),
+        flush_age: args.flush_age,
+        compact_every: args.compact_every.max(std::time::Duration::from_millis(10)),
+        refresh_every: args.refresh_every.max(std::time::Duration::from_millis(10)),
+        grace: args.grace.grace,
         memtable_bytes_max: args.memtable_bytes_max,
         line_bytes_max: args.line.line_bytes_max,
         query_bytes_max: args.query.query_bytes_max,
@@ -51,12 +65,16 @@ pub fn tenant(args: &TenantArgs) -> Result<Tenant> {
 
 /// The WAL's folder when none is given: inside a local store's folder, beside the working folder for all others.
 fn default_wal(store: &str) -> PathBuf {
-    let folder = match store.split_once("://") {
-        None => Some(store),
-        Some(("file", path)) => Some(path),
+    local_folder(store).map_or_else(|| PathBuf::from("./haystore-wal"), |folder| folder.join("wal"))
+}
+
+/// The folder of a store that is one.
+fn local_folder(store: &str) -> Option<PathBuf> {
+    match store.split_once("://") {
+        None => Some(PathBuf::from(store)),
+        Some(("file", path)) => Some(PathBuf::from(path)),
         Some(_) => None,
-    };
-    folder.map_or_else(|| PathBuf::from("./haystore-wal"), |folder| PathBuf::from(folder).join("wal"))
+    }
 }
 
 /// The current time, nanoseconds since the epoch.

@@ -1,7 +1,7 @@
 //! What `du`, `verify` and `compact` print, over plain data. Pure: no store, no terminal.
 
 use super::table::Table;
-use super::units::{count, ratio, size};
+use super::units::{count, of, ratio, size};
 use std::collections::BTreeMap;
 
 /// What bytes at rest are for.
@@ -170,7 +170,7 @@ impl Usage {
             table.row([purpose.name().into(), count(bytes), share(bytes, total), share(bytes, raw)]);
         }
         let records = self.segments.iter().map(|s| s.records).sum();
-        let live = format!("stored ({} records, {} segments)", count(records), count(self.segments.len() as u64));
+        let live = format!("stored ({}, {})", of(records, "record"), of(self.segments.len() as u64, "segment"));
         table.row([live, count(total), share(total, total), share(total, raw)]);
         for (name, bytes) in
             [("manifest", self.manifest_bytes), ("write-ahead log", self.wal_bytes), ("replaced, to be deleted", self.replaced_bytes)]
@@ -187,10 +187,10 @@ impl Verified {
     /// One line that says it all; damage is listed apart.
     pub fn render(&self) -> String {
         format!(
-            "{} objects, {} read, {} records rebuilt: {}\n",
-            count(self.objects),
+            "{}, {} read, {} rebuilt: {}\n",
+            of(self.objects, "object"),
             size(self.bytes),
-            count(self.records),
+            of(self.records, "record"),
             if self.damage.is_empty() { "no damage".into() } else { format!("{} damaged", count(self.damage.len() as u64)) }
         )
     }
@@ -203,8 +203,8 @@ impl Compacted {
             return "nothing to merge\n".into();
         }
         format!(
-            "{} segments of {} became {} of {}\n",
-            count(self.segments_before),
+            "{} of {} became {} of {}\n",
+            of(self.segments_before, "segment"),
             size(self.bytes_before),
             count(self.segments_after),
             size(self.bytes_after)

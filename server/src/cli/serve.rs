@@ -10,7 +10,9 @@ use super::{open, seam, terminal};
 /// Those of the store and of the listener.
 pub async fn run(args: ServeArgs) -> anyhow::Result<Outcome> {
     let store = open::open_for_serving(&args).await?;
-    terminal::say("", format_args!("haystore {} serves {} on http://{}", env!("CARGO_PKG_VERSION"), args.store.store, args.listen));
-    seam::serve(store, &args).await?;
+    let listening = |address| {
+        terminal::say("", format_args!("haystore {} serves {} on http://{address}", env!("CARGO_PKG_VERSION"), args.store.store));
+    };
+    seam::serve(store, &args, listening).await?;
     Ok(Outcome::Done)
 }

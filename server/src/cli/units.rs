@@ -1,5 +1,7 @@
 //! Sizes and counts for people: read from options, written into tables.
 
+use std::time::Duration;
+
 /// Reads a size: digits, maybe a fraction, maybe a unit (`kB MB GB` of 1,000, `KiB MiB GiB` of 1,024; `K M G` mean the latter).
 ///
 /// # Errors
@@ -22,6 +24,29 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
     };
     let bytes = number * factor;
     if (1.0..=1e15).contains(&bytes) { Ok(bytes as usize) } else { Err(wrong()) }
+}
+
+/// Reads a duration: a number, maybe with a fraction, of seconds or of the unit behind it (`ms s m h d`).
+///
+/// # Errors
+/// What a duration looks like.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is no time; write it like 30s, 500ms or 1.5h");
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor = match unit.trim() {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(wrong()),
+    };
+    // A century: longer than anything here waits, and short enough for every clock.
+    let seconds = number * factor;
+    if (0.0..=3.2e9).contains(&seconds) { Ok(Duration::from_secs_f64(seconds)) } else { Err(wrong()) }
 }
 
 /// `bytes` in the decimal unit that suits it: `812 B`, `3.1 MB`.
@@ -52,6 +77,11 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// `n` of what `word` names: `1 file`, `2 files`.
+pub fn of(n: u64, word: &str) -> String {
+    format!("{} {word}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// Megabytes (of 1,000,000 bytes) a second.
 pub fn rate(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 / 1e6 / seconds } else { 0.0 }
@@ -77,9 +107,20 @@ mod tests {
     }
 
     #[test]
+    fn durations_are_read() {
+        for (text, millis) in [("30", 30_000), ("0.5", 500), ("250ms", 250), ("1.5m", 90_000), ("2 h", 7_200_000), ("0", 0)] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "-1", "s", "1.2.3s", "5 fortnights", "9999999d"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn numbers_are_written() {
         assert_eq!([0, 999, 1000, 99_949, 999_600, 34_000_000].map(size), ["0 B", "999 B", "1.0 kB", "99.9 kB", "1.0 MB", "34.0 MB"]);
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0, 1, 1000].map(|n| of(n, "file")), ["0 files", "1 file", "1,000 files"]);
         assert_eq!(ratio(10, 0), "-");
         assert_eq!(ratio(100, 8), "12.5x");
     }

@@ -13,6 +13,7 @@ use haystore::Store;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -27,11 +28,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const CONNECTION_BUFFER_BYTES: usize = 128 << 10;
 
 /// Serves `store` at `config.listen` until SIGINT or SIGTERM, then finishes what is in flight and closes the store.
+/// `listening` is told the address, with the port that the system chose when port 0 was asked for.
 ///
 /// # Errors
 /// When the address cannot be listened on, or the store does not close.
-pub async fn serve(store: Store, config: ServeConfig) -> anyhow::Result<()> {
+pub async fn serve(store: Store, config: ServeConfig, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let listener = TcpListener::bind(config.listen).await.with_context(|| format!("cannot listen on {}", config.listen))?;
+    listening(listener.local_addr().unwrap_or(config.listen));
     let stop = stop_signal().context("cannot wait for signals")?;
     serve_until(listener, store, config, stop).await
 }
@@ -46,9 +49,6 @@ pub async fn serve_until(
     config: ServeConfig,
     stop: impl Future<Output = ()> + Send,
 ) -> anyhow::Result<()> {
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, "listening");
-    }
     let app = App::new(store.clone(), config.clone());
     let connections = accept(listener, &app, stop).await;
     finish(connections, config.shutdown_wait_max).await;

@@ -60,7 +60,7 @@ fn options(app: &App, headers: &HeaderMap, params: &Params) -> Result<ReadOption
         labels: Labels::new(labels),
         time_field: params.filled("time_field").map(str::to_string),
         timestamps,
-        odd_lines: OddLines::Reject,
+        odd_lines: [OddLines::Reject, OddLines::Keep][params.word("odd_lines", &["reject", "keep"])?],
         line_bytes_max: app.config.line_bytes_max,
         ..ReadOptions::new(TimeRules::new(now))
     })

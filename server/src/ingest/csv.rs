@@ -39,6 +39,15 @@ pub fn cut(data: &[u8], delimiter: u8, end: bool, reach_max: usize) -> Cut {
     }
 }
 
+/// How many bytes of `data`, which goes on, are whole records.
+pub fn whole_records(data: &[u8], delimiter: u8) -> usize {
+    let mut at = 0;
+    while let Cut::At(newline) = cut(&data[at..], delimiter, false, RECORD_BYTES_MAX) {
+        at += newline + 1;
+    }
+    at
+}
+
 /// The first newline of `data` from `newline` on that is not inside quotes.
 fn quoted_end(data: &[u8], delimiter: u8, newline: usize) -> Option<usize> {
     let mut walk = Quotes::new(data, delimiter);

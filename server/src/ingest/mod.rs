@@ -27,6 +27,7 @@ pub mod request;
 mod state;
 pub mod timestamp;
 
+pub use csv::whole_records as whole_csv_records;
 pub use decode::{BodyError, Input, decode_body};
 pub use detect::{Plan, detect};
 pub use options::{InputFormat, OddLines, ReadOptions, Timestamps};

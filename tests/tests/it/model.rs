@@ -1,5 +1,6 @@
 //! Random operations against the model. Everything that the store answers must be what the model answers.
 
+use haystore::objects::{FaultPlan, Faulty, MemoryObjects, RetryPolicy, Retrying};
 use haystore::{Options, Store, Tenant};
 use haystore_tests::check::{check_resumed_scan, check_scan, check_search, check_series};
 use haystore_tests::model::Model;
@@ -7,6 +8,7 @@ use haystore_tests::random::Random;
 use haystore_tests::record::{Rec, batch_of};
 use haystore_tests::rounds::for_seeds;
 use haystore_tests::world::{World, quiet_options};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A store and what must be in it.
@@ -139,6 +141,24 @@ pub fn quiet() -> Options {
 /// Flushes every few batches and compacts all the time.
 pub fn restless() -> Options {
     Options { flush_bytes: 30 << 10, flush_age: Duration::from_millis(20), compact_every: Duration::from_millis(15), ..quiet() }
+}
+
+/// Objects that fail, lose replies and are late, behind the retries that a bucket gets too.
+#[test]
+fn a_store_on_faulty_objects_answers_as_the_model_does() {
+    for_seeds(6, |seed| async move {
+        let plan = FaultPlan {
+            seed,
+            error_before_per_mille: 60,
+            error_after_per_mille: 60,
+            delay_per_mille: 10,
+            delay_max: Duration::from_millis(2),
+        };
+        let faulty = Arc::new(Faulty::new(Arc::new(MemoryObjects::new()), plan));
+        let policy = RetryPolicy { tries_max: 12, pause_min: Duration::from_micros(100), pause_max: Duration::from_millis(2) };
+        let objects = Arc::new(Retrying::new(faulty, policy));
+        Play::new(World::with_objects(seed, objects, restless()), seed, true).await.steps(30).await;
+    });
 }
 
 #[test]

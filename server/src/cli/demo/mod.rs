@@ -189,6 +189,7 @@ fn settings(tenant: &Tenant, kind: Kind, args: &DemoArgs) -> Settings {
         timestamps: Timestamps::Auto,
         time_field: (kind == Kind::App).then(|| "_ts".to_string()),
         line_bytes_max: haystore::Options::default().line_bytes_max,
+        batch_bytes_max: usize::MAX,
         now_ns: NOW_NS,
     };
     let threads = args.threads.map_or_else(|| std::thread::available_parallelism().map_or(2, usize::from), usize::from);

@@ -11,7 +11,7 @@ pub use local::{Settings, ingest};
 use super::args::{IngestArgs, Timestamps};
 use super::seam::{ReadOptions, Tally};
 use super::terminal::{self, Interrupt};
-use super::units::{count, rate, ratio, size};
+use super::units::{count, of, rate, ratio, size};
 use super::{Outcome, open};
 use anyhow::{Result, bail};
 use std::time::Instant;
@@ -51,10 +51,9 @@ impl Summary {
     /// One line that says it all.
     pub fn render(&self, seconds: f64) -> String {
         let mut out = format!(
-            "{} file{}, {} records, {} raw in {seconds:.1} s ({:.1} MB/s)",
-            count(self.files),
-            if self.files == 1 { "" } else { "s" },
-            count(self.records),
+            "{}, {}, {} raw in {seconds:.1} s ({:.1} MB/s)",
+            of(self.files, "file"),
+            of(self.records, "record"),
             size(self.raw_bytes),
             rate(self.raw_bytes, seconds)
         );
@@ -87,7 +86,11 @@ pub async fn run(args: IngestArgs, interrupt: &Interrupt) -> Result<Outcome> {
         let (url, bar, interrupt) = (url.clone(), bar.clone(), interrupt.clone());
         tokio::task::spawn_blocking(move || remote::ingest(&url, &settings, sources, &bar, &interrupt)).await??
     } else {
-        let options = haystore::Options { line_bytes_max: args.line.line_bytes_max, ..open::options(args.store.threads) };
+        let options = haystore::Options {
+            line_bytes_max: args.line.line_bytes_max,
+            checkpoint_bytes: args.checkpoint_bytes,
+            ..open::options(args.store.threads)
+        };
         let store = open::open(&args.store, options).await?;
         let summary = ingest(&store, settings, sources, &bar, interrupt).await?;
         store.close().await?;
@@ -116,6 +119,7 @@ fn settings(args: &IngestArgs) -> Result<Settings> {
         timestamps: args.timestamps,
         time_field: args.time_field.clone(),
         line_bytes_max: args.line.line_bytes_max,
+        batch_bytes_max: args.checkpoint_bytes,
         now_ns: open::now_ns(),
     };
     if args.timestamps == Timestamps::None && args.time_field.is_some() {

@@ -43,22 +43,20 @@ fn send(client: &Client, settings: &Settings, source: &Source, bar: &ProgressBar
     let input = Box::new(seam::decoded(Box::new(bar.wrap_read(source.open().context("cannot open it")?)))?);
     let mut bodies = Bodies { input, rest: Vec::new(), ended: false };
     let mut summary = Summary { files: 1, tally: Tally::default(), ..Summary::default() };
-    let mut begun: Option<seam::Look> = None;
     let mut sent = 0u64;
-    while let Some(body) = bodies.next_body()? {
+    bodies.fill(BODY_BYTES)?;
+    let look = seam::look(&bodies.rest, bodies.ended, &options)?;
+    let mut first = true;
+    while let Some(body) = bodies.next_body(look.delimiter)? {
         if interrupt.raised() {
             return Ok(Summary { interrupted: true, files: 0, ..summary });
         }
-        let first = begun.is_none();
-        let look = match &begun {
-            Some(look) => look,
-            None => begun.insert(seam::look(&body, bodies.ended, &options)?),
-        };
-        let time_field = match look.time_column.filter(|_| !first) {
+        let time_field = match look.time_column.filter(|_| !std::mem::take(&mut first)) {
             Some(column) => Some(column.to_string()),
             None => options.time_field.clone(),
         };
-        let mut query = vec![("format", look.format.to_string())];
+        // A file loses no line, whatever its other lines are.
+        let mut query = vec![("format", look.format.to_string()), ("odd_lines", "keep".to_string())];
         query.extend(options.labels.iter().map(|(k, v)| ("label", format!("{k}={v}"))));
         query.extend(time_field.map(|field| ("time_field", field)));
         let timestamps = if options.timestamps == Timestamps::None { "none" } else { "auto" };
@@ -82,18 +80,29 @@ struct Bodies {
 }
 
 impl Bodies {
-    fn next_body(&mut self) -> Result<Option<Vec<u8>>> {
+    /// Reads until `bytes` wait to be given out, or the input ends.
+    fn fill(&mut self, bytes: usize) -> Result<()> {
+        while !self.ended && self.rest.len() < bytes {
+            let missing = (bytes - self.rest.len()) as u64;
+            self.ended = (&mut self.input).take(missing).read_to_end(&mut self.rest)? == 0;
+        }
+        Ok(())
+    }
+
+    /// The next body; of separated values, given their `delimiter`, it ends with a record, which may hold newlines.
+    fn next_body(&mut self, delimiter: Option<u8>) -> Result<Option<Vec<u8>>> {
         let mut wanted = BODY_BYTES;
         loop {
-            while !self.ended && self.rest.len() < wanted {
-                let missing = (wanted - self.rest.len()) as u64;
-                self.ended = (&mut self.input).take(missing).read_to_end(&mut self.rest)? == 0;
-            }
+            self.fill(wanted)?;
             if self.ended {
                 let rest = std::mem::take(&mut self.rest);
                 return Ok((!rest.is_empty()).then_some(rest));
             }
-            if let Some(end) = cut(&self.rest) {
+            let end = match delimiter {
+                Some(delimiter) => Some(seam::whole_csv_records(&self.rest, delimiter)).filter(|&end| end > 0),
+                None => cut(&self.rest),
+            };
+            if let Some(end) = end {
                 let rest = self.rest.split_off(end);
                 return Ok(Some(std::mem::replace(&mut self.rest, rest)));
             }
@@ -129,6 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn no_body_ends_inside_a_record_of_separated_values() {
+        let record = "1,\"a\nb \"\"c\"\"\n\nd\",e\n";
+        let text = record.repeat(BODY_BYTES * 5 / 2 / record.len()).into_bytes();
+        let mut bodies = Bodies { input: Box::new(std::io::Cursor::new(text.clone())), rest: Vec::new(), ended: false };
+        let mut all = Vec::new();
+        while let Some(body) = bodies.next_body(Some(b',')).unwrap() {
+            assert!(body.starts_with(b"1,") && body.ends_with(b"e\n"));
+            all.extend_from_slice(&body);
+        }
+        assert!(all == text);
+    }
+
+    #[test]
     fn bodies_together_are_the_input() {
         let mut text = b"head\n".repeat(1_200_000);
         text.extend_from_slice(&vec![b'x'; 9 << 20]);
@@ -136,7 +158,7 @@ mod tests {
         let mut bodies = Bodies { input: Box::new(std::io::Cursor::new(text.clone())), rest: Vec::new(), ended: false };
         let mut all = Vec::new();
         let mut sizes = Vec::new();
-        while let Some(body) = bodies.next_body().unwrap() {
+        while let Some(body) = bodies.next_body(None).unwrap() {
             sizes.push(body.len());
             all.extend_from_slice(&body);
         }

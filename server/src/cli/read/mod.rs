@@ -3,9 +3,8 @@
 mod remote;
 
 use crate::cli::args::{Order, Output, ReadArgs, ScanArgs, SearchArgs};
-use crate::cli::client::records_text;
 use crate::cli::terminal::{self, Interrupt, OutputClosed, Stdout};
-use crate::cli::units::size;
+use crate::cli::units::{of, size};
 use crate::cli::{Outcome, open, seam};
 use anyhow::{Context, Result, bail};
 use haystore::{Batch, Cursor, Direction, Options, ScanRequest, SearchRequest, Store};
@@ -30,8 +29,9 @@ pub async fn search(args: SearchArgs, interrupt: &Interrupt) -> Result<Outcome> 
         let query = remote_query(&args.query, &args.read, &request.range);
         return remote::search(args, query, interrupt).await;
     }
+    let tenant = open::tenant(&args.read.tenant)?;
     let store = open_store(&args.read).await?;
-    let Some(found) = interrupt.or(store.search(&open::tenant(&args.read.tenant)?, request)).await else {
+    let Some(found) = interrupt.or(store.search(&tenant, request)).await else {
         return Ok(Outcome::Interrupted);
     };
     let found = found?;
@@ -77,7 +77,7 @@ struct Progress {
 impl Progress {
     fn tell(&self) {
         let cursor = self.after.as_ref().map_or_else(String::new, |c| format!("; cursor {}", c.to_text()));
-        terminal::say("", format_args!("{}, {}{cursor}", records_text(self.records), size(self.bytes)));
+        terminal::say("", format_args!("{}, {}{cursor}", of(self.records, "record"), size(self.bytes)));
     }
 }
 
@@ -117,7 +117,7 @@ fn write_batch(out: &mut Stdout, output: Output, batch: &Batch) -> Result<()> {
 
 async fn open_store(args: &ReadArgs) -> Result<Store> {
     let options = Options { query_bytes_max: args.limit.query_bytes_max, ..open::options(args.store.threads) };
-    open::open(&args.store, options).await
+    open::open_existing(&args.store, options).await
 }
 
 fn range(args: &ReadArgs) -> Result<RangeInclusive<i64>> {

@@ -3,9 +3,9 @@
 //! What holds: an answer that broke off is an error, never a short result.
 
 use crate::cli::args::{Order, Output, ReadArgs, ScanArgs, SearchArgs};
-use crate::cli::client::{Client, records_text};
+use crate::cli::client::Client;
 use crate::cli::terminal::{self, Interrupt, Stdout};
-use crate::cli::units::size;
+use crate::cli::units::{of, size};
 use crate::cli::{Outcome, open};
 use anyhow::{Context, Result, bail, ensure};
 use std::io::Read;
@@ -53,7 +53,7 @@ pub(super) async fn scan(args: ScanArgs, mut query: Query, interrupt: &Interrupt
     let Some(copied) = interrupt.or(copying).await else { return Ok(Outcome::Interrupted) };
     let copied = copied??;
     match copied.records {
-        Some(records) => terminal::say("", format_args!("{}, {}", records_text(records), size(copied.bytes))),
+        Some(records) => terminal::say("", format_args!("{}, {}", of(records, "record"), size(copied.bytes))),
         None => terminal::say("", size(copied.bytes)),
     }
     Ok(Outcome::Done)

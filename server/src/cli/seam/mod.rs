@@ -4,6 +4,7 @@ mod answer;
 mod records;
 mod upkeep;
 
+pub use crate::ingest::whole_csv_records;
 pub use answer::push_record;
 pub use haystore::query::logql::parse as query;
 pub use haystore::query::time::parse as time;
@@ -13,12 +14,13 @@ pub use upkeep::{compact, usage, verify};
 use super::args::ServeArgs;
 use crate::{ServeConfig, http};
 use haystore::Store;
+use std::net::SocketAddr;
 
-/// Serves `store` until the process is told to stop.
+/// Serves `store` until the process is told to stop; `listening` learns where.
 ///
 /// # Errors
 /// When the address is taken; those of the store.
-pub async fn serve(store: Store, args: &ServeArgs) -> anyhow::Result<()> {
+pub async fn serve(store: Store, args: &ServeArgs, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let config = ServeConfig { listen: args.listen, line_bytes_max: args.line.line_bytes_max, ..ServeConfig::default() };
-    http::serve(store, config).await
+    http::serve(store, config, listening).await
 }

@@ -18,12 +18,15 @@ pub struct ReadOptions {
     pub time_field: Option<String>,
     /// Longest line.
     pub line_bytes_max: usize,
+    /// Most bytes of input in a piece, apart from a record that is longer.
+    pub batch_bytes_max: usize,
     /// The current time, nanoseconds since the epoch.
     pub now_ns: i64,
 }
 
 impl ReadOptions {
     fn to_ingest(&self) -> ingest::ReadOptions {
+        let usual = ingest::ReadOptions::new(TimeRules::new(self.now_ns));
         ingest::ReadOptions {
             format: match self.format {
                 InputFormat::Auto => ingest::InputFormat::Auto,
@@ -38,7 +41,8 @@ impl ReadOptions {
             },
             time_field: self.time_field.clone(),
             line_bytes_max: self.line_bytes_max,
-            ..ingest::ReadOptions::new(TimeRules::new(self.now_ns))
+            batch_bytes: usual.batch_bytes.min(self.batch_bytes_max),
+            ..usual
         }
     }
 }
@@ -114,6 +118,8 @@ pub struct Look {
     pub format: &'static str,
     /// The CSV column, counted from 1, that holds the time: bodies behind the first have no header that names it.
     pub time_column: Option<usize>,
+    /// CSV: what separates its columns.
+    pub delimiter: Option<u8>,
 }
 
 /// Looks at the first bytes of an input, or at all of them when `whole`.
@@ -122,8 +128,10 @@ pub struct Look {
 /// Options that do not fit the input.
 pub fn look(first: &[u8], whole: bool, options: &ReadOptions) -> Result<Look> {
     Ok(match ingest::detect(first, whole, &options.to_ingest())?.plan {
-        Plan::Lines { .. } => Look { format: "lines", time_column: None },
-        Plan::Ndjson => Look { format: "ndjson", time_column: None },
-        Plan::Csv { time_column, .. } => Look { format: "csv", time_column: time_column.map(|c| c + 1) },
+        Plan::Lines { .. } => Look { format: "lines", time_column: None, delimiter: None },
+        Plan::Ndjson => Look { format: "ndjson", time_column: None, delimiter: None },
+        Plan::Csv { time_column, delimiter, .. } => {
+            Look { format: "csv", time_column: time_column.map(|c| c + 1), delimiter: Some(delimiter) }
+        }
     })
 }

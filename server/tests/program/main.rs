@@ -1,0 +1,9 @@
+//! The program `haystore` as its users meet it: its own process, files, HTTP, signals.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may panic as the test itself may")]
+
+mod support;
+
+mod crash;
+mod interrupted;
+mod lossless;
