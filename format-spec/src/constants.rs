@@ -18,9 +18,9 @@ pub const RANGES_MAX: u64 = 1 << 20;
 /// A page is closed once it has so many values.
 pub const PAGE_VALUES_MIN: usize = 4096;
 /// Pieces of at least so many bytes have a frame of their own.
-pub const OWN_FRAME_BYTES: u64 = 8 << 10;
+pub const OWN_FRAME_BYTES: usize = 8 << 10;
 /// A shared frame is closed once it has so many bytes.
-pub const SHARED_FRAME_BYTES: u64 = 16 << 10;
+pub const SHARED_FRAME_BYTES: usize = 16 << 10;
 /// Most entries of a dictionary page.
 pub const DICTIONARY_PAGE_ENTRIES_MAX: u64 = 1 << 16;
 /// Least and most bytes of an entry of a hex class.

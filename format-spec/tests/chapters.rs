@@ -1,5 +1,7 @@
 //! The chapters' tables say what the constants say, and name every one of them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
+
 use haystore_format::constants::{self as c, class, column, integer, types};
 use std::collections::BTreeMap;
 

@@ -1,5 +1,7 @@
 //! The reference decoder on the golden files.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
+
 use haystore_format::decoder::{Seen, decode, decode_seen, dump::dump};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -11,9 +11,9 @@ use crate::encoding::Piece;
 use crate::error::{Error, Result};
 
 /// Pieces of at least so many bytes have a frame of their own.
-pub const OWN_FRAME_BYTES: usize = 8 << 10;
+pub const OWN_FRAME_BYTES: usize = haystore_format::constants::OWN_FRAME_BYTES;
 /// A shared frame is closed once it has so many bytes.
-pub const SHARED_FRAME_BYTES: usize = 16 << 10;
+pub const SHARED_FRAME_BYTES: usize = haystore_format::constants::SHARED_FRAME_BYTES;
 
 /// Where a piece lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::shape::time::Layout;
 use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
 
 /// A page holds whole row ranges and is closed when it has at least so many values.
-pub const PAGE_VALUES_MIN: u32 = 4096;
+pub const PAGE_VALUES_MIN: u32 = haystore_format::constants::PAGE_VALUES_MIN as u32;
 
 /// The values of a column in each row range.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -145,10 +145,10 @@ pub struct Plan {
     pub data_area: Area,
 }
 
-const TYPE_INT: u8 = 0;
-const TYPE_PADDED: u8 = 1;
-const TYPE_DECIMAL: u8 = 2;
-const TYPE_TIME: u8 = 3;
+const TYPE_INT: u8 = haystore_format::constants::types::INT;
+const TYPE_PADDED: u8 = haystore_format::constants::types::PADDED;
+const TYPE_DECIMAL: u8 = haystore_format::constants::types::DECIMAL;
+const TYPE_TIME: u8 = haystore_format::constants::types::TIME;
 
 impl Plan {
     /// The plan as bytes.

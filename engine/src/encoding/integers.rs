@@ -16,12 +16,12 @@ use crate::wire::{Reader, WireError, WireResult, put_varint, unzigzag, zigzag};
 use pco::wrapped::{FileCompressor, FileDecompressor};
 use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
-const CONSTANT: u8 = 0;
-const SHORT: u8 = 1;
-const PLANES: u8 = 2;
-const DELTA_PLANES: u8 = 3;
-const PCO32: u8 = 4;
-const PCO64: u8 = 5;
+const CONSTANT: u8 = haystore_format::constants::integer::CONSTANT;
+const SHORT: u8 = haystore_format::constants::integer::SHORT;
+const PLANES: u8 = haystore_format::constants::integer::PLANES;
+const DELTA_PLANES: u8 = haystore_format::constants::integer::DELTA_PLANES;
+const PCO32: u8 = haystore_format::constants::integer::PCO32;
+const PCO64: u8 = haystore_format::constants::integer::PCO64;
 
 /// Pages with fewer values are written in the short form.
 const SHORT_VALUES_MAX: usize = 64;

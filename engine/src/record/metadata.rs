@@ -44,7 +44,7 @@ pub struct Metadata(pub Vec<(String, Value)>);
 
 impl Metadata {
     /// How deep values may nest.
-    pub const DEPTH_MAX: usize = 64;
+    pub const DEPTH_MAX: usize = haystore_format::constants::METADATA_DEPTH_MAX;
 
     /// The stored form; empty for no pairs.
     pub fn encode(&self) -> Vec<u8> {

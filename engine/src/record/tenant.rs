@@ -11,7 +11,7 @@ pub struct Tenant(Arc<str>);
 
 impl Tenant {
     /// The longest name, in bytes.
-    pub const BYTES_MAX: usize = 150;
+    pub const BYTES_MAX: usize = haystore_format::constants::TENANT_BYTES_MAX;
     /// The name used where a sender gives none.
     pub const DEFAULT: &'static str = "fake";
 

@@ -15,8 +15,8 @@ use crate::record::{Labels, Tenant};
 use crate::wire::{Reader, WireError, WireResult, put_bytes, put_signed, put_varint};
 
 /// Format name and version, first and last in the file.
-pub const MAGIC: &[u8; 8] = b"HAYSEG\x01\x00";
-const TRAILER_BYTES: usize = 24;
+pub const MAGIC: &[u8; 8] = haystore_format::constants::MAGIC;
+const TRAILER_BYTES: usize = haystore_format::constants::TRAILER_BYTES;
 /// Read so many bytes from the end to have the footer, most times.
 pub const FOOTER_READ_BYTES: u64 = 64 << 10;
 

@@ -15,9 +15,9 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// A row range is closed when it has so many rows (readers take any number; the crate's own tests want many ranges of few rows) …
-const RANGE_ROWS_MAX: usize = if cfg!(test) { 50 } else { 8192 };
+const RANGE_ROWS_MAX: usize = if cfg!(test) { 50 } else { haystore_format::constants::RANGE_ROWS_MAX };
 /// … or lines of so many bytes.
-const RANGE_BYTES_MAX: usize = 1 << 20;
+const RANGE_BYTES_MAX: usize = haystore_format::constants::RANGE_BYTES_MAX;
 
 /// Rows of one tenant in the order (stream, timestamp, arrival), for [`encode`].
 #[derive(Debug, Default)]

@@ -25,7 +25,7 @@ pub struct Layout {
     pub digits: u8,
 }
 
-pub const FAMILIES: u8 = 6;
+pub const FAMILIES: u8 = haystore_format::constants::TIME_FAMILIES;
 const MONTHS: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
 const LEAP_YEAR: i64 = 2000;
 /// Days from 1970-01-01 to 1 January of [`LEAP_YEAR`].

@@ -18,7 +18,7 @@ fn places(pieces: &[(u64, bool)]) -> (Vec<(usize, u64)>, Vec<u64>) {
     let (mut open_soft, mut open_hard) = (None, None);
     for &(len, hard) in pieces {
         let open = if hard { &mut open_hard } else { &mut open_soft };
-        let shared = len < OWN_FRAME_BYTES;
+        let shared = len < OWN_FRAME_BYTES as u64;
         let frame = match *open {
             Some(frame) if shared => frame,
             _ => {
@@ -29,7 +29,7 @@ fn places(pieces: &[(u64, bool)]) -> (Vec<(usize, u64)>, Vec<u64>) {
         places.push((frame, frames[frame]));
         frames[frame] += len;
         if shared {
-            *open = if frames[frame] < SHARED_FRAME_BYTES { Some(frame) } else { None };
+            *open = if frames[frame] < SHARED_FRAME_BYTES as u64 { Some(frame) } else { None };
         }
     }
     (places, frames)

@@ -111,5 +111,5 @@ impl<'a> Cursor<'a> {
 /// 0, 1, 2, 3 … to 0, -1, 1, -2 …
 pub fn unzigzag(value: u64) -> i64 {
     let half = (value / 2) as i64;
-    if value % 2 == 0 { half } else { -1 - half }
+    if value.is_multiple_of(2) { half } else { -1 - half }
 }

@@ -202,7 +202,7 @@ fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: u
 fn read_part(r: &mut Cursor<'_>, index: usize) -> Result<Part> {
     let word = r.varint()?;
     let value = usize::try_from(word / 2).map_err(|_| r.error("length out of bounds"))?;
-    if word % 2 == 0 {
+    if word.is_multiple_of(2) {
         return Ok(Part::Literal(r.take(value)?.to_vec()));
     }
     if value < index { Ok(Part::Slot(value)) } else { r.fail("no such column") }
