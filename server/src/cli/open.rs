@@ -7,12 +7,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The store's options without a WAL: for reading and batch jobs.
-pub fn options(threads: Option<u16>) -> Options {
+pub fn options(args: &StoreArgs) -> Options {
+    threads(args.threads).within(args.memory)
+}
+
+/// The default options with this number of threads.
+pub fn threads(threads: Option<u16>) -> Options {
     let mut options = Options::default();
-    if let Some(threads) = threads {
-        options.threads = usize::from(threads);
-    }
-    options
+    options.threads = threads.map_or(options.threads, usize::from);
+    options.within(Options::MEMORY)
 }
 
 /// Opens the store.
@@ -29,14 +32,15 @@ pub async fn open(args: &StoreArgs, options: Options) -> Result<Store> {
 /// Those of the store, with its name.
 pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
     let wal = args.wal.clone().unwrap_or_else(|| default_wal(&args.store.store));
+    let derived = options(&args.store);
     let options = Options {
         wal: Some(wal),
-        flush_bytes: args.flush_bytes,
+        flush_bytes: args.flush_bytes.unwrap_or(derived.flush_bytes),
         flush_age: Duration::from_secs(args.flush_age),
-        memtable_bytes_max: args.memtable_bytes_max,
+        memtable_bytes_max: args.memtable_bytes_max.unwrap_or(derived.memtable_bytes_max),
         line_bytes_max: args.line.line_bytes_max,
-        query_bytes_max: args.query.query_bytes_max,
-        ..options(args.store.threads)
+        query_bytes_max: args.query.query_bytes_max.unwrap_or(derived.query_bytes_max),
+        ..derived
     };
     open(&args.store, options).await
 }

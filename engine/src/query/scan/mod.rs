@@ -5,6 +5,7 @@
 //! This module must not know where bytes lie or how they are written.
 
 mod merge;
+mod opening;
 mod run;
 mod slices;
 

@@ -87,7 +87,7 @@ pub async fn run(args: IngestArgs, interrupt: &Interrupt) -> Result<Outcome> {
         let (url, bar, interrupt) = (url.clone(), bar.clone(), interrupt.clone());
         tokio::task::spawn_blocking(move || remote::ingest(&url, &settings, sources, &bar, &interrupt)).await??
     } else {
-        let options = haystore::Options { line_bytes_max: args.line.line_bytes_max, ..open::options(args.store.threads) };
+        let options = haystore::Options { line_bytes_max: args.line.line_bytes_max, ..open::options(&args.store) };
         let store = open::open(&args.store, options).await?;
         let summary = ingest(&store, settings, sources, &bar, interrupt).await?;
         store.close().await?;

@@ -20,5 +20,6 @@ use haystore::Store;
 /// When the address is taken; those of the store.
 pub async fn serve(store: Store, args: &ServeArgs) -> anyhow::Result<()> {
     let config = ServeConfig { listen: args.listen, line_bytes_max: args.line.line_bytes_max, ..ServeConfig::default() };
+    let config = config.within(args.store.memory);
     http::serve(store, config).await
 }
