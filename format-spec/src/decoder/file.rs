@@ -60,7 +60,10 @@ pub fn read_footer(segment: &[u8]) -> Result<Vec<Group>> {
             return cursor.fail("row groups do not lie one behind the other");
         }
         let len = group.frames_len.checked_add(group.plan.stored + group.root.stored);
-        end = len.and_then(|len| end.checked_add(len)).filter(|&end| end <= footer_at as u64).ok_or(cursor.error("row group passes the footer"))?;
+        end = len
+            .and_then(|len| end.checked_add(len))
+            .filter(|&end| end <= footer_at as u64)
+            .ok_or(cursor.error("row group passes the footer"))?;
         groups.push(group);
     }
     cursor.end()?;

@@ -60,7 +60,9 @@ fn text() -> Vec<Rec> {
                     );
                     Rec::plain(at, &stream, line)
                 }
-                _ => Rec::plain(at + random.below(1_000_000) as i64, &stream, format!("user {} failed: no \"such thing\"", random.below(9))),
+                _ => {
+                    Rec::plain(at + random.below(1_000_000) as i64, &stream, format!("user {} failed: no \"such thing\"", random.below(9)))
+                }
             }
         })
         .collect()
@@ -96,7 +98,8 @@ fn csv() -> Vec<Rec> {
     let stream = labels(&[("file", "sales.csv")]);
     let columns = ["id", "when", "name, first", "price", "zero\0byte", "one\u{1}byte"].map(String::from).to_vec();
     let format = Format::Csv { delimiter: b';', columns };
-    let mut records = vec![Rec { format: Format::Csv { delimiter: b',', columns: Vec::new() }, ..Rec::plain(START_NS, &stream, "id,when") }];
+    let mut records =
+        vec![Rec { format: Format::Csv { delimiter: b',', columns: Vec::new() }, ..Rec::plain(START_NS, &stream, "id,when") }];
     records.extend((0..300).map(|i: i64| {
         let line = format!(
             "{:06};2024-01-01 00:00:{:02};\"Ann; {}\";{}.{:02};;{}",

@@ -37,7 +37,11 @@ fn random_segment(random: &mut Random) -> (Vec<u8>, Vec<(Tenant, Vec<haystore_te
             if random.once_in(2) {
                 for record in &mut records {
                     let kind = random.pick(&kinds);
-                    record.line = kind.line.iter().map(|&b| if b.is_ascii_digit() && random.once_in(3) { b'0' + random.below(10) as u8 } else { b }).collect();
+                    record.line = kind
+                        .line
+                        .iter()
+                        .map(|&b| if b.is_ascii_digit() && random.once_in(3) { b'0' + random.below(10) as u8 } else { b })
+                        .collect();
                 }
             }
             (Tenant::new(tenant).unwrap(), records)
