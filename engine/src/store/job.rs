@@ -1,7 +1,7 @@
 //! Batch jobs: records straight to segments, published together with the caller's position.
 
 use super::api::JobReport;
-use super::publish::{self, LEVEL0_EFFORT, LEVEL0_GROUP_BYTES};
+use super::publish::{self, LEVEL0_EFFORT};
 use super::{Shared, flush};
 use crate::error::{Error, Result};
 use crate::manifest::{Delta, JobChange, SegmentMeta};
@@ -10,9 +10,6 @@ use crate::segment::{Cut, RowGroupMeta, SegmentWriter};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-
-/// Bytes of encoded row groups at which a checkpoint is made early.
-const SEGMENT_BYTES_MAX: usize = 64 << 20;
 
 type Encoding = JoinHandle<Result<Vec<(RowGroupMeta, Vec<u8>)>>>;
 
@@ -120,10 +117,10 @@ impl Job {
             self.waiting.push(Arc::new(batch));
         }
         self.state = state;
-        if self.waiting_bytes >= LEVEL0_GROUP_BYTES {
+        if self.waiting_bytes >= self.shared.options.group_bytes {
             self.encode_waiting().await?;
         }
-        if self.segment_line_bytes >= self.shared.options.checkpoint_bytes || self.segment.len() >= SEGMENT_BYTES_MAX {
+        if self.segment_line_bytes >= self.shared.options.checkpoint_bytes || self.segment.len() >= self.shared.options.segment_bytes_max {
             self.publish_state().await?;
         }
         Ok(())
@@ -140,9 +137,9 @@ impl Job {
         while self.encoding.len() >= self.shared.pool.threads() {
             self.take_encoded().await?;
         }
-        let pool = self.shared.pool.clone();
+        let (pool, group_bytes) = (self.shared.pool.clone(), self.shared.options.group_bytes);
         self.encoding.push_back(tokio::spawn(async move {
-            let cut = pool.run(move || Ok(Cut::new(batches, LEVEL0_GROUP_BYTES * 2))).await?;
+            let cut = pool.run(move || Ok(Cut::new(batches, group_bytes * 2))).await?;
             publish::encode_groups(&pool, cut, LEVEL0_EFFORT).await
         }));
         Ok(())

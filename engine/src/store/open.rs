@@ -58,7 +58,7 @@ impl Store {
             objects: ground.objects,
             manifest,
             environment: ground.environment,
-            pool: Pool::new(options.threads),
+            pool: Pool::new(options.encoders),
             memtables: Arc::new(Memtables::default()),
             writer: OnceLock::new(),
             flushing: Semaphore::new(1),

@@ -6,7 +6,7 @@ use crate::column::encode::Effort;
 use crate::disk::Dice;
 use crate::query::{LineMatcher, Query};
 use crate::record::{Batch, Labels};
-use crate::segment::{Cut, RowGroup, encode_row_group};
+use crate::segment::{Cut, RowGroup, RowGroupMeta, encode_row_group};
 use std::sync::Arc;
 
 fn below(dice: &mut Dice, n: u64) -> u64 {
@@ -64,7 +64,13 @@ fn lines(dice: &mut Dice, count: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn group_of(lines: &[Vec<u8>]) -> RowGroup {
+type Stored = (RowGroupMeta, bytes::Bytes);
+
+fn group_of_bytes((meta, bytes): &Stored) -> RowGroup {
+    RowGroup::open(meta, Source { bytes: bytes.clone(), name: "x".into(), offset: 0 }).unwrap()
+}
+
+fn group_of(lines: &[Vec<u8>]) -> Stored {
     let mut batch = Batch::new();
     let stream = batch.stream(&Labels::new([("a", "b")]));
     let format = batch.format(&crate::Format::Text).unwrap();
@@ -74,7 +80,7 @@ fn group_of(lines: &[Vec<u8>]) -> RowGroup {
     let cut = Cut::new(vec![Arc::new(batch)], usize::MAX);
     let mut bytes = Vec::new();
     let meta = encode_row_group(&cut.rows(0), Effort { zstd: 1, pco: 4, same: true }, &mut bytes).unwrap();
-    RowGroup::open(&meta, Source { bytes: bytes.into(), name: "x".into(), offset: 0 }).unwrap()
+    (meta, bytes.into())
 }
 
 fn needle(dice: &mut Dice, lines: &[Vec<u8>]) -> Vec<u8> {
@@ -96,15 +102,24 @@ fn pruned_and_naive_searches_agree() {
     for seed in 0..rounds {
         let mut dice = Dice::new(seed);
         let lines = lines(&mut dice, 1500);
-        let mut group = group_of(&lines);
+        let bytes = group_of(&lines);
+        let mut group = group_of_bytes(&bytes);
         for _ in 0..150 {
             let needle = needle(&mut dice, &lines);
             let query = Query::needle(needle.clone());
             let wanted: Vec<i64> =
                 (0..).zip(&lines).filter(|(_, l)| memchr::memmem::find(l, &needle).is_some()).map(|(row, _)| row).collect();
-            let found =
-                run::of_group(&mut group, &query, &LineMatcher::new(&query), &(i64::MIN..=i64::MAX), &mut run::Cost::default()).unwrap();
-            let found: Vec<i64> = (0..found.len()).map(|i| found.get(i).timestamp).collect();
+            let asked = run::Asked {
+                matcher: LineMatcher::new(&query),
+                query: Arc::new(query.clone()),
+                range: i64::MIN..=i64::MAX,
+                direction: crate::Direction::Forward,
+            };
+            let mut found: Vec<i64> = Vec::new();
+            let mut runs = run::GroupRuns::new(group_of_bytes(&bytes), &asked).unwrap();
+            while let Some(run) = runs.next(&asked, &mut run::Cost::default()).unwrap() {
+                found.extend((0..run.len()).map(|i| run.get(i).timestamp));
+            }
             assert_eq!(found, wanted, "seed {seed}, needle {:?}", String::from_utf8_lossy(&needle));
             if let Some(may) = prune::ranges(&mut group, &query).unwrap() {
                 skipped += may.iter().filter(|m| !**m).count();
