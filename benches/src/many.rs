@@ -1,13 +1,16 @@
-//! The many-streams corpus as an input: batches for the store, text for the compressors, a needle.
+//! The many-streams corpus: appended through the library in a process of its own, or pushed to a server; a sum for each tenant.
 
-use anyhow::{Context, Result};
-use haystore::query::{LineFilter, Query};
-use haystore::{Batch, Direction, ErrorKind, Options, ScanRequest, SearchRequest, Store, Tenant};
+use crate::child::Child;
+use crate::input::Sum;
+use crate::process::{Used, cpu_seconds};
+use crate::server::Server;
+use anyhow::{Context, Result, ensure};
+use haystore::{Batch, ErrorKind, Options, Store, Tenant};
 use haystore_server::corpus::many::{Config, Many};
-use std::collections::BTreeSet;
-use std::io::{self, Read};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Bytes of a line, about; to turn a size into a count.
 const LINE_BYTES: u64 = 127;
@@ -17,104 +20,98 @@ pub fn config(bytes: u64, seed: u64) -> Config {
     Config { records: (bytes / LINE_BYTES).max(1), seed, ..Config::default() }
 }
 
-/// The corpus' lines as text.
-pub struct Text {
-    batches: Many,
-    piece: Vec<u8>,
-    read: usize,
-}
+/// The lines of each tenant.
+pub type Sums = BTreeMap<Tenant, Sum>;
 
-impl Text {
-    /// The text of `config`'s corpus.
-    pub fn new(config: Config) -> Result<Self> {
-        Ok(Text { batches: Many::new(config)?, piece: Vec::new(), read: 0 })
-    }
-}
+/// A part of a line that no other line has, and whose it is.
+pub type Needle = (Tenant, String);
 
-impl Read for Text {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while self.read == self.piece.len() {
-            let Some(next) = self.batches.next() else { return Ok(0) };
-            let (_, batch) = next.map_err(io::Error::other)?;
-            self.read = 0;
-            self.piece.clear();
-            for record in batch.iter() {
-                self.piece.extend_from_slice(record.line);
-                self.piece.push(b'\n');
-            }
-        }
-        let bytes = out.len().min(self.piece.len() - self.read);
-        out[..bytes].copy_from_slice(&self.piece[self.read..self.read + bytes]);
-        self.read += bytes;
-        Ok(bytes)
-    }
-}
-
-/// What went in.
-#[derive(Debug, Default)]
-pub struct Ingested {
-    /// Bytes of the lines, a newline each.
-    pub raw_bytes: u64,
-    /// Whose records.
-    pub tenants: BTreeSet<Tenant>,
-    /// A tenant and a part of one of its lines that no other line has.
-    pub needle: Option<(Tenant, Vec<u8>)>,
-}
-
-/// The store's options: with a WAL, as a server has one.
-pub fn options(folder: &Path) -> Options {
-    Options { wal: Some(folder.join("wal")), ..Options::default() }
-}
-
-/// Appends everything as a server would, and flushes.
-pub async fn ingest(store: &Store, config: Config) -> Result<Ingested> {
-    let mut done = Ingested::default();
-    let mut records = 0;
+/// What the corpus holds, and an id out of its middle.
+pub fn expected(config: Config) -> Result<(Sums, Needle)> {
+    let (mut sums, mut needle, mut records) = (Sums::new(), None, 0);
     for item in Many::new(config)? {
         let (tenant, batch) = item?;
-        done.raw_bytes += (batch.line_bytes() + batch.len()) as u64;
+        let sum = sums.entry(tenant.clone()).or_default();
+        batch.iter().for_each(|record| sum.add(record.line));
         records += batch.len() as u64;
-        if done.needle.is_none() && records >= config.records / 2 {
+        if needle.is_none() && records >= config.records / 2 {
             // The last 32 bytes of a line are its trace id.
             let line = batch.line(batch.len() / 2);
-            done.needle = Some((tenant.clone(), line[line.len().saturating_sub(32)..].to_vec()));
+            needle = Some((tenant, String::from_utf8_lossy(&line[line.len().saturating_sub(32)..]).into_owned()));
         }
-        append(store, &tenant, batch).await?;
-        done.tenants.insert(tenant);
     }
-    store.flush().await?;
-    Ok(done)
+    Ok((sums, needle.context("the corpus is too small to hold a needle")?))
 }
 
-async fn append(store: &Store, tenant: &Tenant, batch: Batch) -> Result<()> {
+/// The hidden subcommand's words.
+#[derive(Debug, clap::Args)]
+pub struct AppendArgs {
+    store: PathBuf,
+    bytes: u64,
+    seed: u64,
+    memory: usize,
+}
+
+/// Appends the corpus to a new store, as an embedding program would, and prints the CPU seconds of the store's work.
+///
+/// # Errors
+/// Those of the store.
+pub fn append(args: &AppendArgs) -> Result<()> {
+    let config = config(args.bytes, args.seed);
+    let cpu = || cpu_seconds("self").unwrap_or(0.0);
+    // Making the corpus is not the store's work: it is measured alone and taken off.
+    Many::new(config)?.try_for_each(|item| item.map(|_| ()))?;
+    let making = cpu();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let options = Options { wal: Some(args.store.join("wal")), ..Options::default() }.within(args.memory);
+        let store = Store::open(&args.store.to_string_lossy(), options).await?;
+        for item in Many::new(config)? {
+            let (tenant, batch) = item?;
+            append_one(&store, &tenant, batch).await?;
+        }
+        store.close().await?;
+        anyhow::Ok(())
+    })?;
+    println!("{}", cpu() - 2.0 * making);
+    Ok(())
+}
+
+async fn append_one(store: &Store, tenant: &Tenant, batch: Batch) -> Result<()> {
     loop {
         match store.append(tenant, batch.clone()).await {
-            Err(e) if e.kind() == ErrorKind::Busy => std::thread::sleep(Duration::from_millis(5)),
+            Err(e) if e.kind() == ErrorKind::Busy => tokio::time::sleep(Duration::from_millis(20)).await,
             done => return Ok(done?),
         }
     }
 }
 
-/// Scans all tenants; returns the bytes of the lines, a newline each.
-pub async fn scan(store: &Store, tenants: &BTreeSet<Tenant>) -> Result<u64> {
-    let mut bytes = 0;
-    for tenant in tenants {
-        let request = ScanRequest { query: Query::default(), range: i64::MIN..=i64::MAX, after: None };
-        let mut scan = store.scan(tenant, request).await?;
-        while let Some(batch) = scan.next().await? {
-            bytes += (batch.line_bytes() + batch.len()) as u64;
-        }
-    }
-    Ok(bytes)
+/// Runs [`append`] in a process of its own.
+pub fn append_apart(store: &Path, bytes: u64, seed: u64, memory: usize) -> Result<Used> {
+    let words = ["append".into(), store.to_string_lossy().into_owned(), bytes.to_string(), seed.to_string(), memory.to_string()];
+    let mut child = Child::own(words, Stdio::piped())?;
+    let output = child.output()?;
+    let mut used = child.end()?;
+    let text = std::io::read_to_string(output)?;
+    used.cpu = text.trim().parse().context("the appending process told no CPU seconds")?;
+    Ok(used)
 }
 
-/// Milliseconds that finding the needle takes.
-pub async fn needle(store: &Store, needle: Option<(Tenant, Vec<u8>)>) -> Result<f64> {
-    let (tenant, id) = needle.context("the corpus is too small to hold a needle")?;
-    let query = Query { filters: vec![LineFilter::Contains(id)], ..Query::default() };
-    let request = SearchRequest { query, range: i64::MIN..=i64::MAX, limit: 10, direction: Direction::Forward, after: None };
-    let begin = Instant::now();
-    let found = store.search(&tenant, request).await?;
-    anyhow::ensure!(found.records.len() == 1, "the needle was found {} times", found.records.len());
-    Ok(begin.elapsed().as_secs_f64() * 1e3)
+/// Pushes the corpus through Loki's API, each batch as its tenant.
+pub fn push(server: &mut Server, config: Config) -> Result<()> {
+    let mut body = Vec::new();
+    for item in Many::new(config)? {
+        let (tenant, batch) = item?;
+        server.push(&tenant, &batch, &mut body)?;
+    }
+    Ok(())
+}
+
+/// Scans every tenant; all that went in must come out.
+pub fn scan(server: &Server, sums: &Sums) -> Result<()> {
+    for (tenant, sum) in sums {
+        let found = server.scan(tenant, None)?;
+        ensure!(found == *sum, "{tenant}: {sum:?} went in, {found:?} came out");
+    }
+    Ok(())
 }

@@ -1,53 +1,35 @@
-//! What this process has used: CPU time and memory, from `/proc`. Elsewhere than on Linux nothing is known.
+//! What a process has used: CPU time and memory, from `/proc`: Linux only.
 
 use std::fs;
-use std::time::Instant;
 
 /// Linux tells times in this many ticks a second, whatever the kernel's own clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A span of work being measured.
-#[derive(Debug)]
-pub struct Span {
-    begin: Instant,
-    cpu: Option<f64>,
-}
-
 /// What a span of work used.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
     /// Seconds on the wall clock.
     pub wall: f64,
     /// CPU seconds of all threads.
-    pub cpu: Option<f64>,
+    pub cpu: f64,
     /// The most memory resident at a time, in bytes.
-    pub peak_rss: Option<u64>,
+    pub peak_rss: u64,
 }
 
-impl Span {
-    /// Begins now; the memory peak begins anew.
-    pub fn begin() -> Self {
-        // Where it is refused, the peak is the whole process's: higher, never lower.
-        let _ = fs::write("/proc/self/clear_refs", "5");
-        Span { cpu: cpu_seconds(), begin: Instant::now() }
-    }
-
-    /// Ends now.
-    pub fn end(self) -> Used {
-        let cpu = cpu_seconds().zip(self.cpu).map(|(now, then)| now - then);
-        Used { wall: self.begin.elapsed().as_secs_f64(), cpu, peak_rss: peak_rss() }
-    }
+/// CPU seconds of process `id` (or `self`) so far, also of one that has ended and was not waited for.
+pub fn cpu_seconds(id: &str) -> Option<f64> {
+    stat_seconds(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
-impl Used {
-    /// Megabytes of `bytes` for each CPU second, as text.
-    pub fn per_cpu_second(&self, bytes: u64) -> String {
-        self.cpu.filter(|&s| s > 0.0).map_or_else(|| "n/a".into(), |s| format!("{:.0}", bytes as f64 / 1e6 / s))
-    }
+/// Whether process `id` has ended.
+pub fn has_ended(id: &str) -> bool {
+    fs::read_to_string(format!("/proc/{id}/stat"))
+        .map_or(true, |stat| stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z')))
 }
 
-fn cpu_seconds() -> Option<f64> {
-    stat_seconds(&fs::read_to_string("/proc/self/stat").ok()?)
+/// The most bytes that process `id` had resident at a time.
+pub fn peak_rss(id: &str) -> Option<u64> {
+    status_peak(&fs::read_to_string(format!("/proc/{id}/status")).ok()?)
 }
 
 /// User and system time in the text of `/proc/self/stat`. The second field, in parentheses, may hold anything.
@@ -56,10 +38,6 @@ fn stat_seconds(stat: &str) -> Option<f64> {
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;
     Some((user + system) / TICKS_PER_SECOND)
-}
-
-fn peak_rss() -> Option<u64> {
-    status_peak(&fs::read_to_string("/proc/self/status").ok()?)
 }
 
 fn status_peak(status: &str) -> Option<u64> {

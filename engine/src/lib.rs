@@ -22,6 +22,7 @@ pub mod manifest;
 
 pub mod query;
 
+pub mod arrow;
 mod compaction;
 pub mod store;
 

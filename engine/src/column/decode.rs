@@ -5,6 +5,7 @@
 
 use super::frames::Unpacker;
 use super::plan::{Column, Kind, Plan};
+use crate::encoding::out::Out;
 use crate::encoding::{dictionary, integers, text};
 use crate::error::{Error, Result};
 use crate::shape::Part;
@@ -136,8 +137,48 @@ struct Program {
 
 #[derive(Debug)]
 enum Step {
-    Literal(Range<usize>),
+    /// Place and length in the literals.
+    Literal(usize, usize),
     Slot(usize),
+}
+
+/// Gives the values of a slice one after the other.
+struct Feed<'a> {
+    ids: Option<&'a [u32]>,
+    data: &'a [u8],
+    ends: &'a [u32],
+    /// Index of the next value, or of its id.
+    at: usize,
+    left: usize,
+}
+
+impl<'a> Feed<'a> {
+    fn new(slice: &'a Slice) -> Self {
+        let (ids, text) = match &*slice.values {
+            Values::Entries { ids, entries } => (Some(&ids[..]), &**entries),
+            other => (None, other),
+        };
+        let (data, ends) = match text {
+            Values::Text { data, ends } => (&data[..], &ends[..]),
+            // Constants are folded into the literals; a dictionary's entries are text.
+            _ => (&[][..], &[][..]),
+        };
+        Feed { ids, data, ends, at: slice.start, left: slice.len }
+    }
+
+    /// The arena, place and length of the next value.
+    #[inline]
+    fn next(&mut self) -> Option<(&'a [u8], usize, usize)> {
+        self.left = self.left.checked_sub(1)?;
+        let index = match self.ids {
+            Some(ids) => *ids.get(self.at)? as usize,
+            None => self.at,
+        };
+        self.at += 1;
+        let end = *self.ends.get(index)? as usize;
+        let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? as usize };
+        Some((self.data, start, end - start))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -249,19 +290,19 @@ impl Decoder {
             Kind::Dictionary(dictionary) => return self.entry_slice(column, *dictionary, range, here),
             Kind::Number(type_) => {
                 let numbers = self.numbers(column, range)?;
-                let (mut data, mut ends) = (Vec::with_capacity(here.len() * 8), Vec::with_capacity(here.len()));
+                let (mut out, mut ends) = (Out::with_room(here.len() * 8), Vec::with_capacity(here.len()));
                 for &number in numbers.raw() {
-                    type_.print((number ^ 1 << 63) as i64, &mut data);
-                    ends.push(data.len() as u32);
+                    type_.print((number ^ 1 << 63) as i64, &mut out);
+                    ends.push(self.end_of(out.len())?);
                 }
-                whole(data, ends)
+                whole(out.into_vec(), ends)
             }
             Kind::Escaped(child) => {
                 let plain = self.values(*child, range)?;
                 let (mut data, mut ends) = (Vec::new(), Vec::with_capacity(plain.len()));
                 for index in 0..plain.len() {
                     escape(plain.get(index), &mut data);
-                    ends.push(self.end_of(&data)?);
+                    ends.push(self.end_of(data.len())?);
                 }
                 whole(data, ends)
             }
@@ -372,8 +413,8 @@ impl Decoder {
         self.source.corrupt(format_args!("{} (at byte {} of a page)", error.what, error.offset))
     }
 
-    fn end_of(&self, data: &[u8]) -> Result<u32> {
-        u32::try_from(data.len()).map_err(|_| self.source.corrupt("a row range passes 4 GiB"))
+    fn end_of(&self, len: usize) -> Result<u32> {
+        u32::try_from(len).map_err(|_| self.source.corrupt("a row range passes 4 GiB"))
     }
 
     /// Number, first value and length of the page that holds `range`.
@@ -445,30 +486,27 @@ impl Decoder {
             let empty = self.plan.domains[domain].range(range).is_empty();
             slices.push(if empty { whole(Vec::new(), Vec::new()) } else { self.values(child, range)? });
         }
-        let mut next = vec![0; slices.len()];
-        let (mut data, mut ends) = (Vec::with_capacity(1 << 16), Vec::with_capacity(ids.raw().len()));
+        let mut feeds: Vec<Feed<'_>> = slices.iter().map(Feed::new).collect();
+        let mut out = Out::with_room(1 << 16);
+        let mut ends = Vec::with_capacity(ids.raw().len());
         for &id in ids.raw() {
             let steps =
                 usize::try_from(id).ok().and_then(|id| program.shapes.get(id)).ok_or_else(|| self.source.corrupt("no such shape"))?;
             for step in steps {
                 match step {
-                    Step::Literal(bytes) => data.extend_from_slice(&program.literals[bytes.clone()]),
-                    Step::Slot(child) => {
-                        let (slice, at) = (&slices[*child], next[*child]);
-                        if at >= slice.len {
-                            return Err(self.source.corrupt("shapes need more values than their columns have"));
-                        }
-                        data.extend_from_slice(slice.get(at));
-                        next[*child] += 1;
-                    }
+                    Step::Literal(at, len) => out.put(&program.literals, *at, *len),
+                    Step::Slot(child) => match feeds[*child].next() {
+                        Some((arena, at, len)) => out.put(arena, at, len),
+                        None => return Err(self.source.corrupt("shapes need more values than their columns have")),
+                    },
                 }
             }
-            ends.push(self.end_of(&data)?);
+            ends.push(self.end_of(out.len())?);
         }
-        if next.iter().zip(&slices).any(|(&n, s)| n != s.len) {
+        if feeds.iter().any(|f| f.left > 0) {
             return Err(self.source.corrupt("shapes need fewer values than their columns have"));
         }
-        Ok(whole(data, ends))
+        Ok(whole(out.into_vec(), ends))
     }
 
     fn program(&mut self, column: u32) -> Arc<Program> {
@@ -517,7 +555,7 @@ fn compile(plan: &Plan, column: u32) -> Program {
                 continue;
             }
             if program.literals.len() > literal {
-                steps.push(Step::Literal(literal..program.literals.len()));
+                steps.push(Step::Literal(literal, program.literals.len() - literal));
                 literal = program.literals.len();
             }
             let children = &mut program.children;
@@ -527,7 +565,7 @@ fn compile(plan: &Plan, column: u32) -> Program {
             })));
         }
         if program.literals.len() > literal {
-            steps.push(Step::Literal(literal..program.literals.len()));
+            steps.push(Step::Literal(literal, program.literals.len() - literal));
         }
         program.shapes.push(steps);
     }

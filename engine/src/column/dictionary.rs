@@ -37,6 +37,14 @@ impl Distinct {
         value(&self.data, &self.ends, id)
     }
 
+    /// The numbers of all values, in the order of their bytes.
+    fn sorted(&self) -> Vec<u32> {
+        // Most are told apart by their first bytes, without going to the arena.
+        let mut keys: Vec<(u64, u32)> = (0..self.len() as u32).map(|id| (head(self.get(id)), id)).collect();
+        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| self.get(a.1).cmp(self.get(b.1))));
+        keys.into_iter().map(|(_, id)| id).collect()
+    }
+
     /// The number of `bytes`; a new one if it was not seen.
     pub fn id(&mut self, bytes: &[u8]) -> u32 {
         let hash = self.hasher.hash_one(bytes);
@@ -49,6 +57,18 @@ impl Distinct {
         let (data, ends, hasher) = (&self.data, &self.ends, &self.hasher);
         self.table.insert_unique(hash, id, |&id| hasher.hash_one(value(data, ends, id)));
         id
+    }
+}
+
+/// The first 8 bytes as a number that orders as they do; shorter values are filled up with zeros.
+fn head(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut filled = [0; 8];
+            filled[..bytes.len()].copy_from_slice(bytes);
+            u64::from_be_bytes(filled)
+        }
     }
 }
 
@@ -97,8 +117,7 @@ impl Builder {
     /// [`crate::ErrorKind::Limit`] when a page of entries is too large.
     pub fn finish(self, columns: &[Column], domains: &[Domain], ranges: usize) -> Result<Finished> {
         let distinct = self.distinct;
-        let mut order: Vec<u32> = (0..distinct.len() as u32).collect();
-        order.sort_unstable_by(|&a, &b| distinct.get(a).cmp(distinct.get(b)));
+        let order = distinct.sorted();
         let mut rank = vec![0u32; order.len()];
         order.iter().enumerate().for_each(|(new, &old)| rank[old as usize] = new as u32);
         let renumbered: Vec<(u32, Vec<u64>)> =

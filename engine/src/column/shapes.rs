@@ -4,7 +4,7 @@ use super::encode::{Encoder, Hint, verbatim_shape};
 use super::plan::{Kind, Shape};
 use crate::error::Result;
 use crate::shape::text::{self, Grain};
-use crate::shape::{Part, SlotKind, Span, json, parts_of};
+use crate::shape::{Key, Part, SlotKind, Span, json, parts_of};
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
 
@@ -24,7 +24,7 @@ pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
     let (mut slots, mut uncut, mut seen) = (Vec::new(), 0, 0);
     for span in spans.iter().step_by(step).take(SAMPLE) {
         slots.clear();
-        shapes.key.clear();
+        shapes.key.begin(span.of(arena));
         text::scan(arena, *span, grain, &mut shapes.key, &mut slots);
         uncut += usize::from(slots.is_empty() || slots[0] == *span);
         shapes.intern();
@@ -36,7 +36,7 @@ pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
 /// Distinct keys, numbered as they come.
 #[derive(Default)]
 struct Shapes {
-    key: Vec<u8>,
+    key: Key,
     table: HashTable<u32>,
     hasher: foldhash::fast::FixedState,
     keys: Vec<Vec<u8>>,
@@ -48,13 +48,14 @@ struct Shapes {
 impl Shapes {
     /// The number of `self.key`; a new one if it was not seen.
     fn intern(&mut self) -> u32 {
-        let hash = self.hasher.hash_one(&self.key[..]);
-        if let Some(&id) = self.table.find(hash, |&id| self.keys[id as usize] == self.key) {
+        let key = self.key.as_slice();
+        let hash = self.hasher.hash_one(key);
+        if let Some(&id) = self.table.find(hash, |&id| self.keys[id as usize] == key) {
             self.counts[id as usize] += 1;
             return id;
         }
         let id = self.keys.len() as u32;
-        self.keys.push(self.key.clone());
+        self.keys.push(key.to_vec());
         self.counts.push(1);
         let (keys, hasher) = (&self.keys, &self.hasher);
         self.table.insert_unique(hash, id, |&id| hasher.hash_one(&keys[id as usize][..]));
@@ -91,7 +92,7 @@ fn parse(arena: &[u8], spans: &[Span], grain: Grain, may_be_json: bool) -> Optio
     for (index, &span) in spans.iter().enumerate() {
         let start = parsed.slots.len();
         let shapes = &mut parsed.shapes;
-        shapes.key.clear();
+        shapes.key.begin(span.of(arena));
         if !(may_be_json && json::scan(arena, span, &mut shapes.key, &mut parsed.slots)) {
             text::scan(arena, span, grain, &mut shapes.key, &mut parsed.slots);
         }

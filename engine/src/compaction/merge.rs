@@ -15,10 +15,6 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 const DAY_NS: i64 = 86_400_000_000_000;
-/// Lines of so many bytes make a row group.
-const GROUP_BYTES: usize = 32 << 20;
-/// Bytes at which a segment is closed.
-const SEGMENT_BYTES_MAX: usize = 96 << 20;
 /// The effort of compaction.
 const EFFORT: Effort = Effort { zstd: 9, pco: 8, same: true };
 
@@ -149,10 +145,10 @@ impl Output {
             self.close_group()?;
             self.close_segment()?;
         }
-        if self.waiting_bytes >= GROUP_BYTES {
+        if self.waiting_bytes >= self.shared.options.compacted_group_bytes {
             self.close_group()?;
             // Records of one timestamp stay in one segment, so that segments never need each other's order.
-            if self.segment.len() >= SEGMENT_BYTES_MAX && first != self.last {
+            if self.segment.len() >= self.shared.options.segment_bytes_max && first != self.last {
                 self.close_segment()?;
             }
         }
@@ -165,10 +161,16 @@ impl Output {
 
     fn close_group(&mut self) -> Result<()> {
         self.waiting_bytes = 0;
-        let cut = Cut::new(std::mem::take(&mut self.waiting), GROUP_BYTES * 2);
-        for group in 0..cut.len() {
+        let mut cut = Cut::new(std::mem::take(&mut self.waiting), self.shared.options.compacted_group_bytes * 2);
+        let groups = cut.len();
+        for group in 0..groups {
             let mut bytes = Vec::new();
-            let meta = encode_row_group(&cut.rows(group), EFFORT, &mut bytes)?;
+            let rows = cut.rows(group);
+            if group + 1 == groups {
+                // The rows are copies: the records need not be held while they are encoded.
+                cut.clear();
+            }
+            let meta = encode_row_group(&rows, EFFORT, &mut bytes)?;
             self.segment.add_encoded(&self.tenant, meta, &bytes);
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 pub mod dictionary;
 pub mod integers;
+pub mod out;
 pub mod text;
 pub mod typed;
 

@@ -1,6 +1,7 @@
 //! Values that are exactly what a number prints as: integers, zero-padded integers, decimals; and fixed-width
 //! classes of ids: hex, UUID, IPv4. A value belongs to a type only if printing the number gives its bytes back.
 
+use super::out::Out;
 use crate::shape::time::{self, Layout};
 
 /// The type that all values of a column share.
@@ -109,33 +110,26 @@ impl Type {
     }
 
     /// Appends the text of a number of a numeric type.
-    pub fn print(self, number: i64, out: &mut Vec<u8>) {
+    pub fn print(self, number: i64, out: &mut Out) {
         match self {
-            Type::Padded(width) => put_digits(out, number.unsigned_abs(), usize::from(width)),
+            Type::Padded(width) => put_digits(out, number < 0, number.unsigned_abs(), usize::from(width)),
             Type::Decimal(scale) => {
-                if number < 0 {
-                    out.push(b'-');
-                }
                 let unit = 10u64.pow(u32::from(scale.min(18)));
-                put_digits(out, number.unsigned_abs() / unit, 1);
-                out.push(b'.');
-                put_digits(out, number.unsigned_abs() % unit, usize::from(scale));
+                put_digits(out, number < 0, number.unsigned_abs() / unit, 1);
+                out.put_long(b".");
+                put_digits(out, false, number.unsigned_abs() % unit, usize::from(scale));
             }
             Type::Time(layout) => time::format(number, layout, out),
-            _ => {
-                if number < 0 {
-                    out.push(b'-');
-                }
-                put_digits(out, number.unsigned_abs(), 1);
-            }
+            _ => put_digits(out, number < 0, number.unsigned_abs(), 1),
         }
     }
 }
 
-/// Appends `value` in decimal with at least `width` digits.
-pub fn put_digits(out: &mut Vec<u8>, value: u64, width: usize) {
-    let mut buffer = [b'0'; 20];
-    let mut at = 20;
+/// Appends `value` in decimal with at least `width` digits, at most 20, a `-` before it if wanted.
+fn put_digits(out: &mut Out, minus: bool, value: u64, width: usize) {
+    // Digits end at 21; what is behind them is room for the copy.
+    let mut buffer = [b'0'; 64];
+    let mut at = 21;
     let mut left = value;
     while left >= 100 {
         let pair = left % 100;
@@ -152,8 +146,12 @@ pub fn put_digits(out: &mut Vec<u8>, value: u64, width: usize) {
         at -= 1;
         buffer[at] = b'0' + left as u8;
     }
-    let at = at.min(20usize.saturating_sub(width));
-    out.extend_from_slice(&buffer[at..]);
+    at = at.min(21 - width.min(20));
+    if minus {
+        at -= 1;
+        buffer[at] = b'-';
+    }
+    out.put(&buffer, at, 21 - at);
 }
 
 fn parse_digits(value: &[u8]) -> Option<i64> {
@@ -283,7 +281,13 @@ impl FixedClass {
                     if i > 0 {
                         out.push(b'.');
                     }
-                    put_digits(out, u64::from(byte), 1);
+                    if byte >= 100 {
+                        out.push(b'0' + byte / 100);
+                    }
+                    if byte >= 10 {
+                        out.push(b'0' + byte / 10 % 10);
+                    }
+                    out.push(b'0' + byte % 10);
                 }
             }
             FixedClass::Hex { upper, .. } => put_hex(out, bytes, if upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" }),
@@ -319,7 +323,11 @@ mod tests {
                 assert_eq!(packed.len(), class.width());
                 class.print(&packed, &mut out);
             }
-            None => type_.print(type_.number(value).unwrap(), &mut out),
+            None => {
+                let mut text = Out::default();
+                type_.print(type_.number(value).unwrap(), &mut text);
+                out = text.into_vec();
+            }
         }
         assert_eq!(out, value, "{type_:?}");
     }

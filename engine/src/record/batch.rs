@@ -136,6 +136,47 @@ impl Batch {
         Ok(())
     }
 
+    /// Appends records of one stream and format without metadata: their `timestamps`, and their lines back to back with the end of each.
+    ///
+    /// # Errors
+    /// As [`Batch::push`].
+    pub(crate) fn push_rows(&mut self, timestamps: &[i64], stream: u32, format: u16, (lines, ends): (&[u8], &[u32])) -> Result<()> {
+        debug_assert!(timestamps.len() == ends.len() && ends.last().map_or(0, |&e| e as usize) == lines.len());
+        let at = self.lines.len();
+        if at + lines.len() > Self::BYTES_MAX {
+            return Err(Error::limit("a batch holds at most 4 GiB"));
+        }
+        let rows = self.len() + timestamps.len();
+        self.timestamps.extend_from_slice(timestamps);
+        self.row_streams.resize(rows, stream);
+        self.row_formats.resize(rows, format);
+        self.lines.extend_from_slice(lines);
+        self.line_ends.extend(ends.iter().map(|end| at as u32 + end));
+        self.metadata_ends.resize(rows, self.metadata.len() as u32);
+        Ok(())
+    }
+
+    /// Makes room for more records.
+    pub(crate) fn reserve(&mut self, rows: usize, line_bytes: usize) {
+        self.timestamps.reserve(rows);
+        self.row_streams.reserve(rows);
+        self.row_formats.reserve(rows);
+        self.line_ends.reserve(rows);
+        self.metadata_ends.reserve(rows);
+        self.lines.reserve(line_bytes);
+    }
+
+    /// Gives back memory beyond what the records need.
+    pub fn shrink(&mut self) {
+        self.timestamps.shrink_to_fit();
+        self.row_streams.shrink_to_fit();
+        self.row_formats.shrink_to_fit();
+        self.lines.shrink_to_fit();
+        self.line_ends.shrink_to_fit();
+        self.metadata.shrink_to_fit();
+        self.metadata_ends.shrink_to_fit();
+    }
+
     /// Appends a record with everything given by value; convenient, not fast.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! From batches in arrival order to the rows of row groups.
 
 use super::row_group::Rows;
-use crate::record::{Batch, Labels};
+use crate::record::{Batch, Format, Labels};
 use crate::shape::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +48,12 @@ impl Cut {
         Cut { batches, groups }
     }
 
+    /// Lets go of the records.
+    pub fn clear(&mut self) {
+        self.batches.clear();
+        self.groups.clear();
+    }
+
     /// The number of row groups.
     pub fn len(&self) -> usize {
         self.groups.len()
@@ -67,25 +73,29 @@ impl Cut {
             places.sort_by_key(rank);
         }
         let mut rows = Rows::default();
+        rows.reserve(places.len(), places.iter().map(|&(batch, row)| self.batches[batch as usize].line(row as usize).len()).sum());
         let mut stream = None;
+        let mut format = None;
         for place in places {
             let batch = &self.batches[place.0 as usize];
-            let record = batch.get(place.1 as usize);
-            if stream != Some(rank(&place)) {
-                stream = Some(rank(&place));
-                rows.streams.push((record.labels.clone(), 0));
+            let rank = rank(&place);
+            if stream != Some(rank) {
+                stream = Some(rank);
+                rows.streams.push((batch.get(place.1 as usize).labels.clone(), 0));
             }
             if let Some(last) = rows.streams.last_mut() {
                 last.1 += 1;
             }
-            let format = rows.formats.iter().position(|f| f == record.format).unwrap_or_else(|| {
-                rows.formats.push(record.format.clone());
-                rows.formats.len() - 1
-            });
-            rows.row_formats.push(format as u16);
-            rows.timestamps.push(record.timestamp);
-            rows.line_spans.push(append(&mut rows.lines, record.line));
-            rows.metadata_spans.push(append(&mut rows.metadata, record.metadata));
+            let own = (place.0, batch.row_formats()[place.1 as usize]);
+            let index = match format {
+                Some((known, index)) if known == own => index,
+                _ => rows.format(batch.get(place.1 as usize).format),
+            };
+            format = Some((own, index));
+            rows.row_formats.push(index);
+            rows.timestamps.push(batch.timestamps()[place.1 as usize]);
+            rows.line_spans.push(append(&mut rows.lines, batch.line(place.1 as usize)));
+            rows.metadata_spans.push(append(&mut rows.metadata, batch.metadata(place.1 as usize)));
         }
         rows
     }
@@ -102,6 +112,25 @@ impl Cut {
         }
         order.values_mut().enumerate().for_each(|(rank, value)| *value = rank as u32);
         self.batches.iter().map(|b| b.streams().iter().map(|s| order.get(s).copied().unwrap_or(0)).collect()).collect()
+    }
+}
+
+impl Rows {
+    fn reserve(&mut self, rows: usize, line_bytes: usize) {
+        self.lines.reserve_exact(line_bytes);
+        self.line_spans.reserve_exact(rows);
+        self.metadata_spans.reserve_exact(rows);
+        self.timestamps.reserve_exact(rows);
+        self.row_formats.reserve_exact(rows);
+    }
+
+    /// The index of `format`; added when new.
+    fn format(&mut self, format: &Format) -> u16 {
+        let known = self.formats.iter().position(|f| f == format);
+        known.unwrap_or_else(|| {
+            self.formats.push(format.clone());
+            self.formats.len() - 1
+        }) as u16
     }
 }
 

@@ -107,25 +107,41 @@ pub(super) fn encode(encoder: &mut Encoder, lines: u32, range_ends: &[u32], time
 }
 
 fn find(encoder: &Encoder, shapes: &[Shape], rows: &[u32], timestamps: &[i64]) -> Vec<Derived> {
+    let columns: Vec<u32>;
     let target = |column: u32| match encoder.columns[column as usize].kind {
         Kind::Same(other) => other,
         _ => column,
     };
-    let used: Vec<Vec<u32>> = shapes.iter().map(|s| slots(s).filter(|&c| encoder.numbers.contains_key(&target(c))).collect()).collect();
-    let mut next: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
+    // For each shape its number columns; only the first slot of a column counts, later ones just use a value up.
+    let used: Vec<Vec<(usize, bool)>> = {
+        let mut known: Vec<u32> = Vec::new();
+        let mut index_of: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
+        let mut of_shape = |shape: &Shape| {
+            let mut list: Vec<(usize, bool)> = Vec::new();
+            for column in slots(shape).filter(|&c| encoder.numbers.contains_key(&target(c))) {
+                let index = *index_of.entry(column).or_insert_with(|| {
+                    known.push(column);
+                    known.len() - 1
+                });
+                list.push((index, !list.iter().any(|&(i, _)| i == index)));
+            }
+            list
+        };
+        let used = shapes.iter().map(&mut of_shape).collect();
+        columns = known;
+        used
+    };
+    let numbers: Vec<&[i64]> = columns.iter().map(|&c| encoder.numbers.get(&target(c)).map_or(&[][..], Vec::as_slice)).collect();
+    let mut next = vec![0usize; columns.len()];
     let mut trials: Vec<Vec<Candidate>> = vec![Vec::new(); shapes.len()];
     for (&shape, &timestamp) in rows.iter().zip(timestamps) {
-        let mut seen: Vec<u32> = Vec::new();
-        for &column in &used[shape as usize] {
-            let at = next.entry(column).or_insert(0);
-            let number = encoder.numbers.get(&target(column)).and_then(|n| n.get(*at)).copied();
-            *at += 1;
-            if seen.contains(&column) {
-                continue;
+        for &(index, first) in &used[shape as usize] {
+            let number = numbers[index].get(next[index]).copied();
+            next[index] += 1;
+            if let (true, Some(number)) = (first, number) {
+                let column = columns[index];
+                try_row(&mut trials[shape as usize], encoder, shape, column, target(column), number, timestamp);
             }
-            seen.push(column);
-            let Some(number) = number else { continue };
-            try_row(&mut trials[shape as usize], encoder, shape, column, target(column), number, timestamp);
         }
     }
     trials.into_iter().filter_map(|t| t.into_iter().find(|c| c.proved && !c.refuted).map(|c| c.derived)).collect()
@@ -135,7 +151,7 @@ fn try_row(trials: &mut Vec<Candidate>, encoder: &Encoder, shape: u32, column: u
     let known = trials.iter_mut().find(|c| c.derived.column == column);
     let gives = |d: &Derived| number.checked_mul(d.multiplier).and_then(|n| n.checked_add(d.addend)) == Some(timestamp);
     match known {
-        Some(candidate) => candidate.refuted |= candidate.refuted || !gives(&candidate.derived),
+        Some(candidate) => candidate.refuted = candidate.refuted || !gives(&candidate.derived),
         None => {
             let multiplier = match encoder.columns[target as usize].kind {
                 Kind::Number(Type::Time(layout)) => 1_000_000_000 / layout.per_second(),

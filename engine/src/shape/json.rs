@@ -1,24 +1,24 @@
 //! JSON by its raw text: all bytes between leaf values are the template, so key order, spaces, duplicate keys and the text of numbers survive.
 
-use super::{SlotKind, Span, put_literal, put_slot};
+use super::{Key, SlotKind, Span};
 
 /// How deep objects and arrays may nest; deeper lines are taken as text.
 pub const DEPTH_MAX: usize = 64;
 /// The first byte of every JSON key: no text key begins so, since a literal byte 1 is doubled and 9 is no slot kind.
 const JSON_KEY: [u8; 2] = [super::MARK, 9];
 
-/// Takes `arena[span]` apart when it looks like a JSON object: appends the template to `key` and the leaf values to `slots`.
-/// Returns whether it did; if not, `key` and `slots` are as before.
-pub fn scan(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) -> bool {
+/// Takes `arena[span]` apart when it looks like a JSON object: appends the template to `key`, which is empty, and the leaf values to `slots`.
+/// Returns whether it did; if not, both are as before.
+pub fn scan(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) -> bool {
     let text = span.of(arena);
     if text.first() != Some(&b'{') || text.last() != Some(&b'}') {
         return false;
     }
-    let (key_len, slots_len) = (key.len(), slots.len());
-    key.extend_from_slice(&JSON_KEY);
+    let slots_len = slots.len();
+    key.out.put_long(&JSON_KEY);
     let scanned = scan_object(text, span.at as usize, key, slots);
     if scanned.is_none() {
-        key.truncate(key_len);
+        key.out.clear();
         slots.truncate(slots_len);
     }
     scanned.is_some()
@@ -29,7 +29,7 @@ pub fn template(key: &[u8]) -> Option<&[u8]> {
     key.strip_prefix(&JSON_KEY)
 }
 
-fn scan_object(text: &[u8], base: usize, key: &mut Vec<u8>, slots: &mut Vec<Span>) -> Option<()> {
+fn scan_object(text: &[u8], base: usize, key: &mut Key, slots: &mut Vec<Span>) -> Option<()> {
     let mut open = [0u8; DEPTH_MAX];
     let mut depth = 0;
     let (mut at, mut literal) = (0, 0);
@@ -42,8 +42,8 @@ fn scan_object(text: &[u8], base: usize, key: &mut Vec<u8>, slots: &mut Vec<Span
                 if is_key(text, at) {
                     continue;
                 }
-                put_literal(key, &text[literal..=start]);
-                put_slot(key, slots, SlotKind::JsonString, base + start + 1, end - start - 1);
+                key.put_literal(text, literal, start + 1);
+                key.put_slot(slots, SlotKind::JsonString, base + start + 1, end - start - 1);
                 literal = end;
                 continue;
             }
@@ -75,14 +75,14 @@ fn scan_object(text: &[u8], base: usize, key: &mut Vec<u8>, slots: &mut Vec<Span
             }
             _ => return None,
         };
-        put_literal(key, &text[literal..start]);
-        put_slot(key, slots, kind, base + start, at - start);
+        key.put_literal(text, literal, start);
+        key.put_slot(slots, kind, base + start, at - start);
         literal = at;
     }
     if depth > 0 {
         return None;
     }
-    put_literal(key, &text[literal..]);
+    key.put_literal(text, literal, text.len());
     Some(())
 }
 
@@ -156,11 +156,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn shape(line: &[u8]) -> Option<(Vec<u8>, Vec<Span>)> {
-        let (mut key, mut slots) = (Vec::new(), Vec::new());
+        let (mut key, mut slots) = (Key::default(), Vec::new());
+        key.begin(line);
         if !scan(line, Span { at: 0, len: line.len() as u32 }, &mut key, &mut slots) {
-            assert!(key.is_empty() && slots.is_empty());
+            assert!(key.as_slice().is_empty() && slots.is_empty());
             return None;
         }
+        let key = key.as_slice().to_vec();
         assert_eq!(rebuild(template(&key).unwrap(), &slots, line), line);
         Some((key, slots))
     }

@@ -3,6 +3,8 @@
 //! A scanner writes the template's *key* and the spans of the slots; literals and slots together are the line.
 //! This module must not know how slots are encoded or stored.
 
+use crate::encoding::out::Out;
+
 pub mod json;
 pub mod text;
 pub mod time;
@@ -89,19 +91,44 @@ pub fn parts_of(key: &[u8]) -> Vec<Part<SlotKind>> {
     parts
 }
 
-fn put_literal(key: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.contains(&MARK) {
-        for &byte in bytes {
-            key.extend_from_slice(if byte == MARK { &[MARK, MARK] } else { std::slice::from_ref(&byte) });
-        }
-    } else {
-        key.extend_from_slice(bytes);
-    }
+/// Writes a key.
+#[derive(Debug, Default)]
+pub struct Key {
+    out: Out,
+    /// Whether the line has the byte that literals must double.
+    marked: bool,
 }
 
-fn put_slot(key: &mut Vec<u8>, slots: &mut Vec<Span>, kind: SlotKind, at: usize, len: usize) {
-    key.extend_from_slice(&[MARK, kind as u8]);
-    slots.push(Span { at: at as u32, len: len as u32 });
+impl Key {
+    /// The key's bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        self.out.as_slice()
+    }
+
+    /// Forgets everything; the next line is `line`.
+    pub fn begin(&mut self, line: &[u8]) {
+        self.out.clear();
+        self.marked = memchr::memchr(MARK, line).is_some();
+    }
+
+    /// Appends the literal `arena[from..to]`.
+    #[inline]
+    fn put_literal(&mut self, arena: &[u8], from: usize, to: usize) {
+        if !self.marked {
+            self.out.put(arena, from, to - from);
+            return;
+        }
+        for &byte in &arena[from..to] {
+            self.out.put_long(if byte == MARK { &[MARK, MARK] } else { std::slice::from_ref(&byte) });
+        }
+    }
+
+    /// Appends a slot.
+    #[inline]
+    fn put_slot(&mut self, slots: &mut Vec<Span>, kind: SlotKind, at: usize, len: usize) {
+        self.out.put_long(&[MARK, kind as u8]);
+        slots.push(Span { at: at as u32, len: len as u32 });
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Text: tokens with a digit, timestamps and double-quoted runs vary; everything else is the template.
 
-use super::{SlotKind, Span, put_literal, put_slot, time};
+use super::{Key, SlotKind, Span, time};
 
 /// How tokens are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,28 +38,28 @@ fn class(byte: u8) -> u8 {
 }
 
 /// Takes `arena[span]` apart: appends the template to `key` and the slots to `slots`.
-pub fn scan(arena: &[u8], span: Span, grain: Grain, key: &mut Vec<u8>, slots: &mut Vec<Span>) {
+pub fn scan(arena: &[u8], span: Span, grain: Grain, key: &mut Key, slots: &mut Vec<Span>) {
     match grain {
         Grain::Coarse => coarse(arena, span, key, slots),
         Grain::Fine => fine(arena, span, key, slots),
     }
 }
 
-fn fine(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) {
+fn fine(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
     let (mut at, end) = (span.at as usize, span.at as usize + span.len as usize);
     while at < end {
         let digit = arena[at].is_ascii_digit();
         let len = arena[at..end].iter().take_while(|b| b.is_ascii_digit() == digit).count();
         if digit {
-            put_slot(key, slots, SlotKind::Token, at, len);
+            key.put_slot(slots, SlotKind::Token, at, len);
         } else {
-            put_literal(key, &arena[at..at + len]);
+            key.put_literal(arena, at, at + len);
         }
         at += len;
     }
 }
 
-fn coarse(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) {
+fn coarse(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
     let (mut at, end) = (span.at as usize, span.at as usize + span.len as usize);
     let text = &arena[..end];
     let mut literal = at;
@@ -70,8 +70,8 @@ fn coarse(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) {
                 let inside = at + 1;
                 match memchr::memchr(b'"', &text[inside..]) {
                     Some(len) if len > 0 => {
-                        put_literal(key, &text[literal..inside]);
-                        put_slot(key, slots, SlotKind::Quoted, inside, len);
+                        key.put_literal(arena, literal, inside);
+                        key.put_slot(slots, SlotKind::Quoted, inside, len);
                         literal = inside + len;
                         at = literal + 1;
                     }
@@ -79,21 +79,22 @@ fn coarse(arena: &[u8], span: Span, key: &mut Vec<u8>, slots: &mut Vec<Span>) {
                     None => at += 1,
                 }
             }
-            _ => at = token(text, at, &mut literal, key, slots),
+            _ => at = token(arena, end, at, &mut literal, key, slots),
         }
     }
-    put_literal(key, &text[literal..]);
+    key.put_literal(arena, literal, end);
 }
 
-/// Handles the token at `at`; returns where to go on.
-fn token(text: &[u8], at: usize, literal: &mut usize, key: &mut Vec<u8>, slots: &mut Vec<Span>) -> usize {
+/// Handles the token at `at` of a line that ends at `line_end`; returns where to go on.
+fn token(arena: &[u8], line_end: usize, at: usize, literal: &mut usize, key: &mut Key, slots: &mut Vec<Span>) -> usize {
+    let text = &arena[..line_end];
     let first = text[at];
     if (first.is_ascii_digit() || first.is_ascii_uppercase())
         && let Some(layout) = time::find(text, at)
     {
-        put_literal(key, &text[*literal..at]);
-        put_slot(key, slots, SlotKind::Time, at, layout.text_len());
-        key.extend_from_slice(&[layout.family + b'0', layout.separator, layout.digits + b'0']);
+        key.put_literal(arena, *literal, at);
+        key.put_slot(slots, SlotKind::Time, at, layout.text_len());
+        key.out.put_long(&[layout.family + b'0', layout.separator, layout.digits + b'0']);
         *literal = at + layout.text_len();
         return *literal;
     }
@@ -109,8 +110,8 @@ fn token(text: &[u8], at: usize, literal: &mut usize, key: &mut Vec<u8>, slots: 
     }
     if digit {
         let value_end = trim(text, at, end);
-        put_literal(key, &text[*literal..at]);
-        put_slot(key, slots, SlotKind::Token, at, value_end - at);
+        key.put_literal(arena, *literal, at);
+        key.put_slot(slots, SlotKind::Token, at, value_end - at);
         *literal = value_end;
     }
     end
@@ -142,10 +143,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn shape(line: &[u8], grain: Grain) -> (Vec<u8>, Vec<Span>) {
-        let (mut key, mut slots) = (Vec::new(), Vec::new());
+        let (mut key, mut slots) = (Key::default(), Vec::new());
+        key.begin(line);
         scan(line, Span { at: 0, len: line.len() as u32 }, grain, &mut key, &mut slots);
-        assert_eq!(rebuild(&key, &slots, line), line);
-        (key, slots)
+        assert_eq!(rebuild(key.as_slice(), &slots, line), line);
+        (key.as_slice().to_vec(), slots)
     }
 
     fn slots_of(line: &str) -> Vec<&str> {

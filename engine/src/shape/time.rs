@@ -12,6 +12,8 @@
 //! | 4 | `May  3 00:00:01` (day padded with a space) | 1 January of a leap year |
 //! | 5 | `00:00:01` | midnight |
 
+use crate::encoding::out::Out;
+
 /// How a timestamp is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -170,13 +172,32 @@ pub fn parse(text: &[u8], layout: Layout) -> Option<i64> {
     seconds.checked_mul(layout.per_second())?.checked_add(number(&clock[9..])?)
 }
 
-fn put_two(out: &mut Vec<u8>, value: i64) {
-    let value = value.rem_euclid(100) as u8;
-    out.extend_from_slice(&[b'0' + value / 10, b'0' + value % 10]);
+/// The longest text, and room for a copy of fixed length.
+const TEXT_ROOM: usize = 64;
+
+/// A text being written.
+struct Text {
+    bytes: [u8; TEXT_ROOM],
+    len: usize,
+}
+
+impl Text {
+    fn put(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    /// The last two digits of `value`.
+    fn put_two(&mut self, value: i64) {
+        let value = value.rem_euclid(100) as u8;
+        self.put(b'0' + value / 10);
+        self.put(b'0' + value % 10);
+    }
 }
 
 /// Appends the text of `value`. Years wrap into four digits; [`parse`] never gives such a value.
-pub fn format(value: i64, layout: Layout, out: &mut Vec<u8>) {
+pub fn format(value: i64, layout: Layout, out: &mut Out) {
+    let mut text = Text { bytes: [0; TEXT_ROOM], len: 0 };
     let per_second = layout.per_second();
     let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     let (mut days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
@@ -184,53 +205,57 @@ pub fn format(value: i64, layout: Layout, out: &mut Vec<u8>) {
         days = days.wrapping_add(LEAP_YEAR_DAY);
     }
     if layout.family < 5 {
-        put_date(out, layout.family, days);
+        put_date(&mut text, layout.family, days);
     }
-    put_two(out, clock / 3_600);
-    out.push(b':');
-    put_two(out, clock / 60 % 60);
-    out.push(b':');
-    put_two(out, clock % 60);
+    text.put_two(clock / 3_600);
+    text.put(b':');
+    text.put_two(clock / 60 % 60);
+    text.put(b':');
+    text.put_two(clock % 60);
     if layout.digits > 0 {
-        out.push(layout.separator);
-        let start = out.len();
-        out.resize(start + usize::from(layout.digits), b'0');
+        text.put(layout.separator);
+        let start = text.len;
+        text.len += usize::from(layout.digits);
         let mut left = fraction;
-        for byte in out[start..].iter_mut().rev() {
+        for byte in text.bytes[start..text.len].iter_mut().rev() {
             *byte = b'0' + (left % 10) as u8;
             left /= 10;
         }
     }
+    out.put(&text.bytes, 0, text.len);
 }
 
-fn put_date(out: &mut Vec<u8>, family: u8, days: i64) {
+fn put_date(text: &mut Text, family: u8, days: i64) {
     let (year, month, day) = date_of(days);
     let name = &MONTHS[(month as usize - 1) * 3..][..3];
-    let put_year = |out: &mut Vec<u8>| {
-        put_two(out, year.div_euclid(100));
-        put_two(out, year);
+    let put_year = |text: &mut Text| {
+        text.put_two(year.div_euclid(100));
+        text.put_two(year);
     };
     match family {
         3 => {
-            put_two(out, day);
-            out.push(b'/');
-            out.extend_from_slice(name);
-            out.push(b'/');
-            put_year(out);
-            out.push(b':');
+            text.put_two(day);
+            text.put(b'/');
+            name.iter().for_each(|&b| text.put(b));
+            text.put(b'/');
+            put_year(text);
+            text.put(b':');
         }
         4 => {
-            out.extend_from_slice(name);
-            out.extend_from_slice(&[b' ', if day < 10 { b' ' } else { b'0' + (day / 10) as u8 }, b'0' + (day % 10) as u8, b' ']);
+            name.iter().for_each(|&b| text.put(b));
+            text.put(b' ');
+            text.put(if day < 10 { b' ' } else { b'0' + (day / 10) as u8 });
+            text.put(b'0' + (day % 10) as u8);
+            text.put(b' ');
         }
         _ => {
             let (between, before_clock) = [(b'-', b'T'), (b'-', b' '), (b'/', b' ')][usize::from(family)];
-            put_year(out);
-            out.push(between);
-            put_two(out, month);
-            out.push(between);
-            put_two(out, day);
-            out.push(before_clock);
+            put_year(text);
+            text.put(between);
+            text.put_two(month);
+            text.put(between);
+            text.put_two(day);
+            text.put(before_clock);
         }
     }
 }
@@ -244,9 +269,9 @@ mod tests {
         let layout = find(text.as_bytes(), 0)?;
         let text = &text[..layout.text_len()];
         let value = parse(text.as_bytes(), layout)?;
-        let mut out = Vec::new();
+        let mut out = Out::default();
         format(value, layout, &mut out);
-        assert_eq!(String::from_utf8_lossy(&out), text);
+        assert_eq!(String::from_utf8_lossy(out.as_slice()), text);
         Some(value)
     }
 
@@ -280,9 +305,9 @@ mod tests {
         #[test]
         fn every_value_of_a_parse_prints_back(seconds in -62_167_219_200i64..253_402_300_800, family in 0u8..4) {
             let layout = Layout { family, separator: b'.', digits: 3 };
-            let mut out = Vec::new();
+            let mut out = Out::default();
             format(seconds * 1000 + 7, layout, &mut out);
-            prop_assert_eq!(parse(&out, layout), Some(seconds * 1000 + 7));
+            prop_assert_eq!(parse(out.as_slice(), layout), Some(seconds * 1000 + 7));
         }
 
         #[test]
@@ -301,7 +326,7 @@ mod tests {
         #[test]
         fn any_value_prints_without_a_panic(value in any::<i64>(), family in 0u8..6, digits in 0u8..10) {
             let separator = if digits == 0 { 0 } else { b'.' };
-            format(value, Layout { family, separator, digits }, &mut Vec::new());
+            format(value, Layout { family, separator, digits }, &mut Out::default());
         }
     }
 }

@@ -26,6 +26,14 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of lines between two checkpoints of a batch job.
     pub checkpoint_bytes: usize,
+    /// Row groups that are encoded at once, at most [`Options::threads`]: each takes about [`ENCODE_FACTOR`] times its lines.
+    pub encoders: usize,
+    /// Bytes of lines in a row group of a fresh segment.
+    pub group_bytes: usize,
+    /// Bytes of lines in a row group that compaction writes.
+    pub compacted_group_bytes: usize,
+    /// Bytes at which a segment that is being written, and held, is closed.
+    pub segment_bytes_max: usize,
     /// How long a replaced object stays for readers that still use it.
     pub grace: Duration,
     /// How often compaction looks for work.
@@ -34,20 +42,52 @@ pub struct Options {
     pub refresh_every: Duration,
 }
 
+/// Encoding a row group takes so many times the bytes of its lines.
+pub const ENCODE_FACTOR: usize = 4;
+
 impl Default for Options {
     fn default() -> Self {
-        Options {
+        let options = Options {
             wal: None,
-            flush_bytes: 64 << 20,
+            flush_bytes: 0,
             flush_age: Duration::from_secs(30),
-            memtable_bytes_max: 160 << 20,
+            memtable_bytes_max: 0,
             line_bytes_max: 16 << 20,
-            query_bytes_max: 256 << 20,
+            query_bytes_max: 0,
             threads: std::thread::available_parallelism().map_or(2, usize::from),
             checkpoint_bytes: 256 << 20,
+            encoders: 0,
+            group_bytes: 0,
+            compacted_group_bytes: 0,
+            segment_bytes_max: 0,
             grace: Duration::from_secs(15 * 60),
             compact_every: Duration::from_secs(60),
             refresh_every: Duration::from_secs(5),
+        };
+        options.within(Options::MEMORY)
+    }
+}
+
+impl Options {
+    /// The memory that the defaults are made for, in bytes.
+    pub const MEMORY: usize = 512 << 20;
+
+    /// Sets every limit of memory so that a process with this store takes about `memory` bytes, whatever it is given; `threads` counts.
+    /// Of 16 parts memtables get 3, encoding 3, compaction 3, a query 2, requests being received 3; the rest is the process's own.
+    #[must_use]
+    pub fn within(self, memory: usize) -> Options {
+        let part = memory / 16;
+        let threads = self.threads.max(1);
+        let group_bytes = (3 * part / ENCODE_FACTOR / threads).clamp(1 << 20, 16 << 20);
+        Options {
+            memtable_bytes_max: 3 * part,
+            flush_bytes: 3 * part / 2,
+            query_bytes_max: 2 * part,
+            encoders: (3 * part / ENCODE_FACTOR / group_bytes).clamp(1, threads),
+            group_bytes,
+            compacted_group_bytes: part.clamp(1 << 20, 32 << 20),
+            segment_bytes_max: part.clamp(1 << 20, 64 << 20),
+            ..self
         }
     }
 }

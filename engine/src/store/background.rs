@@ -1,6 +1,7 @@
 //! Background work of a writing store: flush by size and age, compaction, deletion of what was replaced, a look at what others published.
 
 use super::{Shared, flush};
+use crate::error::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -53,6 +54,10 @@ async fn flush_loop(weak: Weak<Shared>) {
         }
         match flush::all(&shared).await {
             Ok(()) => backoff = TICK,
+            Err(error) if error.kind() == ErrorKind::Fenced => {
+                tracing::error!(%error, "this process no longer writes; the newer one has its records from the WAL");
+                return;
+            }
             Err(error) => {
                 tracing::error!(%error, "flush failed; records stay in the WAL, trying again in {backoff:?}");
                 drop(shared);

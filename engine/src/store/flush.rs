@@ -23,7 +23,7 @@ pub(crate) async fn sealed(shared: &Arc<Shared>, id: u128, epoch: u64, wal: Opti
     let mut next = shared.memtables.seal();
     while let Some(memtable) = next {
         let tenants = by_tenant(&memtable);
-        let encoded = publish::encode_segment(&shared.pool, tenants).await?;
+        let encoded = publish::encode_segment(&shared.pool, tenants, shared.options.group_bytes).await?;
         let mut added = Vec::new();
         if let Some((bytes, footer)) = encoded {
             let segment_id = new_id(shared);

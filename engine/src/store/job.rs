@@ -1,7 +1,7 @@
 //! Batch jobs: records straight to segments, published together with the caller's position.
 
 use super::api::JobReport;
-use super::publish::{self, LEVEL0_EFFORT, LEVEL0_GROUP_BYTES};
+use super::publish::{self, LEVEL0_EFFORT};
 use super::{Shared, flush};
 use crate::error::{Error, Result};
 use crate::manifest::{Delta, JobChange, SegmentMeta};
@@ -10,9 +10,6 @@ use crate::segment::{Cut, RowGroupMeta, SegmentWriter};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-
-/// Bytes of encoded row groups at which a checkpoint is made early.
-const SEGMENT_BYTES_MAX: usize = 64 << 20;
 
 type Encoding = JoinHandle<Result<Vec<(RowGroupMeta, Vec<u8>)>>>;
 
@@ -36,6 +33,8 @@ pub struct Job {
     segment_line_bytes: usize,
     state: Vec<u8>,
     report: JobReport,
+    /// Set while a call runs, and for good when it fails or is given up half-way: records may be missing then, so no later state may be published.
+    broken: Option<Error>,
 }
 
 impl Job {
@@ -54,6 +53,7 @@ impl Job {
             segment_line_bytes: 0,
             state: Vec::new(),
             report: JobReport::default(),
+            broken: None,
         })
     }
 
@@ -65,8 +65,50 @@ impl Job {
     /// Adds records, in order. `state`, not empty, is what [`Job::state`] shall give after a restart once these records, and all before, are published.
     ///
     /// # Errors
-    /// Io errors, also of earlier calls. What was not published is written again by the resumed job.
+    /// Io errors, also of earlier calls: after one the job does nothing more. What was not published is written again by the job begun anew.
     pub async fn write(&mut self, batch: Batch, state: Vec<u8>) -> Result<()> {
+        self.enter()?;
+        let done = self.take(batch, state).await;
+        self.leave(done)
+    }
+
+    /// Publishes what was written so far.
+    ///
+    /// # Errors
+    /// As [`Job::write`]; [`crate::ErrorKind::Fenced`] when another process took the job over.
+    pub async fn checkpoint(&mut self) -> Result<()> {
+        self.enter()?;
+        let done = self.publish_state().await;
+        self.leave(done)
+    }
+
+    /// Publishes what is left and ends the job; its key is free again.
+    ///
+    /// # Errors
+    /// As [`Job::checkpoint`].
+    pub async fn finish(mut self) -> Result<JobReport> {
+        self.enter()?;
+        let change = JobChange::Finish { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch };
+        self.publish(change).await?;
+        Ok(self.report)
+    }
+
+    fn enter(&mut self) -> Result<()> {
+        match &self.broken {
+            Some(error) => Err(error.clone()),
+            None => {
+                self.broken = Some(Error::busy(format!("job {:?}: a call was given up half-way: begin the job anew", self.key)));
+                Ok(())
+            }
+        }
+    }
+
+    fn leave(&mut self, done: Result<()>) -> Result<()> {
+        self.broken = done.as_ref().err().map(|e| e.clone().at(format_args!("job {:?} failed earlier, begin it anew", self.key)));
+        done
+    }
+
+    async fn take(&mut self, batch: Batch, state: Vec<u8>) -> Result<()> {
         self.report.records += batch.len() as u64;
         self.report.line_bytes += batch.line_bytes() as u64;
         self.segment_line_bytes += batch.line_bytes();
@@ -75,32 +117,18 @@ impl Job {
             self.waiting.push(Arc::new(batch));
         }
         self.state = state;
-        if self.waiting_bytes >= LEVEL0_GROUP_BYTES {
+        if self.waiting_bytes >= self.shared.options.group_bytes {
             self.encode_waiting().await?;
         }
-        if self.segment_line_bytes >= self.shared.options.checkpoint_bytes || self.segment.len() >= SEGMENT_BYTES_MAX {
-            self.checkpoint().await?;
+        if self.segment_line_bytes >= self.shared.options.checkpoint_bytes || self.segment.len() >= self.shared.options.segment_bytes_max {
+            self.publish_state().await?;
         }
         Ok(())
     }
 
-    /// Publishes what was written so far.
-    ///
-    /// # Errors
-    /// Io errors; [`crate::ErrorKind::Fenced`] when another process took the job over.
-    pub async fn checkpoint(&mut self) -> Result<()> {
+    async fn publish_state(&mut self) -> Result<()> {
         let change = JobChange::Update { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch, state: self.state.clone() };
         self.publish(change).await
-    }
-
-    /// Publishes what is left and ends the job; its key is free again.
-    ///
-    /// # Errors
-    /// Io errors.
-    pub async fn finish(mut self) -> Result<JobReport> {
-        let change = JobChange::Finish { tenant: self.tenant.clone(), key: self.key.clone(), epoch: self.epoch };
-        self.publish(change).await?;
-        Ok(self.report)
     }
 
     async fn encode_waiting(&mut self) -> Result<()> {
@@ -109,9 +137,9 @@ impl Job {
         while self.encoding.len() >= self.shared.pool.threads() {
             self.take_encoded().await?;
         }
-        let pool = self.shared.pool.clone();
+        let (pool, group_bytes) = (self.shared.pool.clone(), self.shared.options.group_bytes);
         self.encoding.push_back(tokio::spawn(async move {
-            let cut = pool.run(move || Ok(Cut::new(batches, LEVEL0_GROUP_BYTES * 2))).await?;
+            let cut = pool.run(move || Ok(Cut::new(batches, group_bytes * 2))).await?;
             publish::encode_groups(&pool, cut, LEVEL0_EFFORT).await
         }));
         Ok(())

@@ -75,10 +75,11 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::Busy`] when the memtables or the WAL's queue are full, [`ErrorKind::Limit`] for a line longer than
-    /// [`Options::line_bytes_max`]: nothing was kept. Io errors: the records may or may not be found after a restart, all or none.
+    /// [`Options::line_bytes_max`], [`ErrorKind::Fenced`] when a newer process took over this WAL's writer: nothing was kept. Io errors: the records may or may not be found after a restart, all or none.
     pub async fn append(&self, tenant: &Tenant, batch: Batch) -> Result<()> {
         let shared = &self.shared;
         let writer = shared.writer.get().ok_or_else(|| Error::invalid("the store was opened without a WAL: it takes no appends"))?;
+        shared.check_fence(writer)?;
         if batch.is_empty() {
             return Ok(());
         }
@@ -147,6 +148,18 @@ impl Store {
     /// Bytes that records in memory take, and bytes of the WAL's files.
     pub fn unflushed_bytes(&self) -> (usize, u64) {
         (self.shared.memtables.bytes(), self.shared.writer.get().map_or(0, |w| w.wal.stored_bytes()))
+    }
+}
+
+impl Shared {
+    /// Fails when the newest known state says that another process writes under this WAL's name.
+    fn check_fence(&self, writer: &WriterState) -> Result<()> {
+        let now = self.manifest.state().writer(writer.id).map_or(0, |w| w.epoch);
+        if now == writer.epoch {
+            return Ok(());
+        }
+        let (dir, ours) = (writer.wal.dir().display(), writer.epoch);
+        Err(Error::new(ErrorKind::Fenced, format!("WAL {dir}: a newer process writes under its name (epoch {now}, here {ours})")))
     }
 }
 

@@ -59,7 +59,7 @@ impl Store {
             objects: ground.objects,
             manifest,
             environment: ground.environment,
-            pool: Pool::new(options.threads),
+            pool: Pool::new(options.encoders),
             memtables: Arc::new(Memtables::default()),
             writer: OnceLock::new(),
             flushing: Semaphore::new(1),
@@ -101,7 +101,12 @@ async fn start_writer(shared: &Arc<Shared>, disk: Arc<dyn Disk>, dir: &Path) -> 
     });
     while let Some((sequence, tenant, batch)) = receiver.recv().await {
         if memtables.insert(sequence, &tenant, &batch) >= flush_bytes {
-            flush::sealed(shared, id, writer.epoch, None).await?;
+            if let Err(error) = flush::sealed(shared, id, writer.epoch, None).await {
+                // The WAL is locked until recovery has ended; the next opening may come at once.
+                drop(receiver);
+                let _ = recovery.await;
+                return Err(error);
+            }
         }
     }
     let (wal, report) = recovery.await.map_err(|e| Error::internal(format!("recovery ended early: {e}")))??;

@@ -9,33 +9,57 @@ use crate::segment::{Cut, Footer, RowGroupMeta, SegmentWriter, encode_row_group}
 use futures_util::{StreamExt, TryStreamExt};
 use std::sync::Arc;
 
-/// Lines of so many bytes make a row group at level 0.
-pub(crate) const LEVEL0_GROUP_BYTES: usize = 16 << 20;
 /// The effort at level 0.
 pub(crate) const LEVEL0_EFFORT: Effort = Effort { zstd: 1, pco: 4, same: true };
 
-/// Encodes `groups`, several at once, their order kept.
-pub(crate) async fn encode_groups(pool: &Pool, cut: Cut, effort: Effort) -> Result<Vec<(RowGroupMeta, Vec<u8>)>> {
-    let cut = Arc::new(cut);
-    let encode = |group: usize| {
-        let cut = cut.clone();
-        pool.run(move || {
-            let mut bytes = Vec::new();
-            let meta = encode_row_group(&cut.rows(group), effort, &mut bytes)?;
-            Ok((meta, bytes))
-        })
-    };
-    futures_util::stream::iter((0..cut.len()).map(encode)).buffered(pool.threads()).try_collect().await
+/// An encoded row group, and what the footer says of it.
+pub(crate) type Encoded = (RowGroupMeta, Vec<u8>);
+
+/// Encodes the groups of `cut`, several at once, their order kept.
+pub(crate) async fn encode_groups(pool: &Pool, cut: Cut, effort: Effort) -> Result<Vec<Encoded>> {
+    let tasks: Vec<_> = each_group(cut).map(|group| encode_group(pool, group, effort)).collect();
+    futures_util::stream::iter(tasks).buffered(pool.threads()).try_collect().await
 }
 
-/// Encodes the records of several tenants as one segment; `None` when there are none.
-pub(crate) async fn encode_segment(pool: &Pool, tenants: Vec<(Tenant, Vec<Arc<Batch>>)>) -> Result<Option<(Vec<u8>, Footer)>> {
+/// The groups of `cut`; the records are held until the last of them has its rows.
+fn each_group(cut: Cut) -> impl Iterator<Item = (Arc<Cut>, usize)> {
+    let count = cut.len();
+    std::iter::repeat_n(Arc::new(cut), count).zip(0..count)
+}
+
+async fn encode_group(pool: &Pool, (cut, group): (Arc<Cut>, usize), effort: Effort) -> Result<Encoded> {
+    let task = move || {
+        let rows = cut.rows(group);
+        drop(cut);
+        let mut bytes = Vec::new();
+        let meta = encode_row_group(&rows, effort, &mut bytes)?;
+        Ok((meta, bytes))
+    };
+    pool.run(task).await
+}
+
+/// Encodes the records of several tenants as one segment, several row groups at once; `None` when there are none.
+pub(crate) async fn encode_segment(
+    pool: &Pool,
+    tenants: Vec<(Tenant, Vec<Arc<Batch>>)>,
+    group_bytes: usize,
+) -> Result<Option<(Vec<u8>, Footer)>> {
+    let cuts = futures_util::stream::iter(tenants).map(|(tenant, batches)| async move {
+        let cut = pool.run(move || Ok(Cut::new(batches, group_bytes))).await?;
+        Ok::<_, Error>((tenant, cut))
+    });
+    let groups = cuts.buffered(pool.threads()).map_ok(|(tenant, cut)| {
+        let groups: Vec<_> = each_group(cut).map(|group| Ok((tenant.clone(), group))).collect();
+        futures_util::stream::iter(groups)
+    });
+    let encoded = groups.try_flatten().map_ok(|(tenant, group)| async move {
+        let (meta, bytes) = encode_group(pool, group, LEVEL0_EFFORT).await?;
+        Ok::<_, Error>((tenant, meta, bytes))
+    });
+    let mut encoded = std::pin::pin!(encoded.try_buffered(pool.threads()));
     let mut writer = SegmentWriter::default();
-    for (tenant, batches) in tenants {
-        let cut = pool.run(move || Ok(Cut::new(batches, LEVEL0_GROUP_BYTES))).await?;
-        for (meta, bytes) in encode_groups(pool, cut, LEVEL0_EFFORT).await? {
-            writer.add_encoded(&tenant, meta, &bytes);
-        }
+    while let Some((tenant, meta, bytes)) = encoded.try_next().await? {
+        writer.add_encoded(&tenant, meta, &bytes);
     }
     if writer.is_empty() { Ok(None) } else { writer.finish().map(Some) }
 }
@@ -45,7 +69,7 @@ pub(crate) fn meta_of(id: u128, key: String, level: u8, bytes: u64, footer: &Foo
     let mut parts: Vec<TenantPart> = Vec::new();
     for group in &footer.groups {
         let (least, most) = (*group.meta.times.start(), *group.meta.times.end());
-        let index = match parts.iter().position(|p| p.tenant == group.tenant) {
+        let index = match parts.iter().rposition(|p| p.tenant == group.tenant) {
             Some(index) => index,
             None => {
                 parts.push(TenantPart {

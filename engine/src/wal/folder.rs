@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const LOCK_NAME: &str = "LOCK";
-const IDENTITY_NAME: &str = "identity";
+pub(super) const IDENTITY_NAME: &str = "identity";
 const IDENTITY_TMP_NAME: &str = "identity.tmp";
 const FILE_SUFFIX: &str = ".wal";
 const DAMAGED_SUFFIX: &str = ".wal.damaged";

@@ -3,7 +3,7 @@
 //! What holds: batches come in order and once; only torn tails that nobody was told of are cut; a file with damage is
 //! left as it is.
 
-use super::folder::{WalFolder, file_path, read_header, retire};
+use super::folder::{IDENTITY_NAME, WalFolder, file_path, read_header, retire};
 use super::frames::{Found, Scanner};
 use super::layout::{FILE_HEADER_BYTES, FileHeader, NO_FILE};
 use super::{ClosedFile, codec};
@@ -111,8 +111,8 @@ fn read_headers(folder: &WalFolder) -> Result<Vec<File>> {
             && (header.writer != folder.identity || header.number != number)
         {
             let whose = format!("file {:016x} of writer {:032x}", header.number, header.writer);
-            let help = "move it out of this folder";
-            return Err(Error::invalid(format!("{}: this is {whose}, here writes {:032x}; {help}", path.display(), folder.identity)));
+            let ours = format!("{} names the writer {:032x}", folder.dir.join(IDENTITY_NAME).display(), folder.identity);
+            return Err(Error::invalid(format!("{}: this is {whose}, but {ours}: one of the two does not belong here", path.display())));
         }
         files.push(File { number, path, len, header });
     }

@@ -56,6 +56,9 @@ pub struct StoreArgs {
     /// Threads that encode and decode [default: one a core]
     #[arg(long, value_name = "N", env = "HAYSTORE_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Memory of the process; every buffer's limit follows from it
+    #[arg(long, value_name = "SIZE", env = "HAYSTORE_MEMORY", default_value = "512MiB", value_parser = parse_memory, help_heading = "Limits")]
+    pub memory: usize,
 }
 
 /// Whose records.
@@ -86,15 +89,15 @@ pub struct ServeArgs {
     /// Folder of the write-ahead log, on a local disk [default: STORE/wal for a folder, else ./haystore-wal]
     #[arg(long, value_name = "DIR", env = "HAYSTORE_WAL")]
     pub wal: Option<PathBuf>,
-    /// Write records in memory out at this size
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
-    pub flush_bytes: usize,
+    /// Write records in memory out at this size [default: 3/32 of --memory]
+    #[arg(long, value_name = "SIZE", value_parser = super::units::parse_size, help_heading = "Limits")]
+    pub flush_bytes: Option<usize>,
     /// Write records in memory out at this age
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = super::units::parse_duration, help_heading = "Limits")]
     pub flush_age: Duration,
-    /// Refuse records (429) while this much is in memory
-    #[arg(long, value_name = "SIZE", default_value = "160MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
-    pub memtable_bytes_max: usize,
+    /// Refuse records (503) while this much is in memory [default: 3/16 of --memory]
+    #[arg(long, value_name = "SIZE", value_parser = super::units::parse_size, help_heading = "Limits")]
+    pub memtable_bytes_max: Option<usize>,
     /// How often small segments are looked for, to be merged
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::units::parse_duration, help_heading = "Limits")]
     pub compact_every: Duration,
@@ -128,9 +131,9 @@ pub struct LineLimit {
 /// Memory of a query.
 #[derive(Debug, Clone, Args)]
 pub struct QueryLimit {
-    /// Memory that one query may take
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = super::units::parse_size, help_heading = "Limits")]
-    pub query_bytes_max: usize,
+    /// Memory that one query may take [default: 1/8 of --memory]
+    #[arg(long, value_name = "SIZE", value_parser = super::units::parse_size, help_heading = "Limits")]
+    pub query_bytes_max: Option<usize>,
 }
 
 /// How the input is taken apart.
@@ -358,6 +361,14 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     named.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)
 }
 
+/// Least memory: below it a row group of the least size does not fit.
+const MEMORY_MIN: usize = 64 << 20;
+
+fn parse_memory(text: &str) -> Result<usize, String> {
+    let bytes = super::units::parse_size(text)?;
+    if bytes < MEMORY_MIN { Err(format!("at least {} MiB are needed", MEMORY_MIN >> 20)) } else { Ok(bytes) }
+}
+
 fn parse_label(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("a label is written name=value")?;
     let first_fits = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
@@ -413,7 +424,7 @@ mod tests {
     #[test]
     fn serve_takes_sizes_with_units() {
         let Command::Serve(serve) = parse(&["serve", "--flush-bytes", "1.5MB", "--listen", "[::1]:80"]).unwrap() else { panic!() };
-        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (1_500_000, 80, Duration::from_secs(30)));
+        assert_eq!((serve.flush_bytes, serve.listen.port(), serve.flush_age), (Some(1_500_000), 80, Duration::from_secs(30)));
         assert!(parse(&["serve", "--flush-bytes", "much"]).is_err());
         assert!(parse(&["serve", "--threads", "0"]).is_err());
         assert!(parse(&["search", "x", "--limit", "0"]).is_err());

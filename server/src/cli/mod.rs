@@ -28,6 +28,7 @@ mod upkeep;
 
 use args::{Cli, Command};
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::{INTERRUPTED, Interrupt, OutputClosed};
 
@@ -58,7 +59,12 @@ impl Outcome {
 
 /// The whole program: arguments from the process, exit code to it.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    main_of(std::env::args_os())
+}
+
+/// As [`main`], with arguments given; the first is the program's name.
+pub fn main_of(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let cli = Cli::parse_from(arguments);
     match run(cli.command) {
         Ok(outcome) => outcome.code().into(),
         Err(error) if error.is::<OutputClosed>() => ExitCode::SUCCESS,

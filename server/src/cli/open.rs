@@ -6,12 +6,15 @@ use haystore::{Options, Store, Tenant};
 use std::path::PathBuf;
 
 /// The store's options without a WAL: for reading and batch jobs.
-pub fn options(threads: Option<u16>) -> Options {
+pub fn options(args: &StoreArgs) -> Options {
+    threads(args.threads).within(args.memory)
+}
+
+/// The default options with this number of threads.
+pub fn threads(threads: Option<u16>) -> Options {
     let mut options = Options::default();
-    if let Some(threads) = threads {
-        options.threads = usize::from(threads);
-    }
-    options
+    options.threads = threads.map_or(options.threads, usize::from);
+    options.within(Options::MEMORY)
 }
 
 /// Opens the store.
@@ -40,17 +43,18 @@ pub async fn open_existing(args: &StoreArgs, options: Options) -> Result<Store> 
 /// Those of the store, with its name.
 pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
     let wal = args.wal.clone().unwrap_or_else(|| default_wal(&args.store.store));
+    let derived = options(&args.store);
     let options = Options {
         wal: Some(wal),
-        flush_bytes: args.flush_bytes,
+        flush_bytes: args.flush_bytes.unwrap_or(derived.flush_bytes),
         flush_age: args.flush_age,
         compact_every: args.compact_every.max(std::time::Duration::from_millis(10)),
         refresh_every: args.refresh_every.max(std::time::Duration::from_millis(10)),
         grace: args.grace.grace,
-        memtable_bytes_max: args.memtable_bytes_max,
+        memtable_bytes_max: args.memtable_bytes_max.unwrap_or(derived.memtable_bytes_max),
         line_bytes_max: args.line.line_bytes_max,
-        query_bytes_max: args.query.query_bytes_max,
-        ..options(args.store.threads)
+        query_bytes_max: args.query.query_bytes_max.unwrap_or(derived.query_bytes_max),
+        ..derived
     };
     open(&args.store, options).await
 }

@@ -10,7 +10,7 @@ use anyhow::Result;
 /// # Errors
 /// Those of the store.
 pub async fn du(args: DuArgs) -> Result<Outcome> {
-    let store = open::open_existing(&args.store, open::options(args.store.threads)).await?;
+    let store = open::open_existing(&args.store, open::options(&args.store)).await?;
     let usage = seam::usage(&store).await?;
     terminal::print(&usage.render(args.segments, args.columns, terminal::stdout_colours()))?;
     Ok(Outcome::Done)
@@ -21,7 +21,7 @@ pub async fn du(args: DuArgs) -> Result<Outcome> {
 /// # Errors
 /// Those of the store; damage is an [`Outcome`].
 pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let store = open::open_existing(&args.store, open::options(args.store.threads)).await?;
+    let store = open::open_existing(&args.store, open::options(&args.store)).await?;
     let bar = terminal::progress(0, "verifying");
     let Some(verified) = interrupt.or(seam::verify(&store, &bar)).await else { return Ok(Outcome::Interrupted) };
     bar.finish_and_clear();
@@ -38,7 +38,7 @@ pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> 
 /// # Errors
 /// Those of the store.
 pub async fn compact(args: CompactArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let options = haystore::Options { grace: args.grace.grace, ..open::options(args.store.threads) };
+    let options = haystore::Options { grace: args.grace.grace, ..open::options(&args.store) };
     let store = open::open_existing(&args.store, options).await?;
     let Some(compacted) = interrupt.or(seam::compact(&store)).await else { return Ok(Outcome::Interrupted) };
     terminal::print(&compacted?.render())?;

@@ -1,6 +1,7 @@
 //! Merging runs: opens row groups when their turn comes, gives out batches.
 
-use super::run::{self, Cost, Run};
+use super::opening::{Opening, Openings};
+use super::run::{self, Asked, Cost, Run};
 use super::{GroupRef, GroupSource, slices};
 use crate::error::{Error, Result};
 use crate::query::{LineMatcher, Query};
@@ -11,7 +12,6 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 
 /// Lines of so many bytes make a batch.
 const BATCH_BYTES: usize = 1 << 20;
@@ -57,12 +57,12 @@ pub(crate) struct Spent {
 /// Takes batches; `false` ends the merge.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(Batch, &Cursor) -> bool;
 
-type Opening = oneshot::Receiver<Result<(Run, Cost)>>;
-
 struct Active {
     run: Run,
     at: usize,
     order: (u64, u32),
+    /// The runs behind this one.
+    more: Option<Opening>,
 }
 
 impl Active {
@@ -133,26 +133,28 @@ impl Merge {
         let mut groups: Vec<&GroupRef> = self.groups.iter().filter(|g| overlaps(&g.info.meta.times, part)).collect();
         groups.sort_by(|a, b| compare(bound(a, part, direction), bound(b, part, direction), direction));
         spent.row_groups += groups.len() as u64;
-        let mut openings = Openings { merge: self, part, waiting: groups.iter().copied().collect(), started: VecDeque::new() };
+        let query = self.wanted.query.clone();
+        let asked = Asked { matcher: LineMatcher::new(&query), query, range: part.clone(), direction };
+        let mut openings = Openings::new(self, Arc::new(asked), groups.iter().copied().collect());
         let mut pending: VecDeque<&GroupRef> = groups.into();
         let mut active: Vec<Active> = Vec::new();
         if !self.memtables.is_empty() {
             let mut cost = Cost::default();
             let run = run::of_batches(&self.memtables, &self.wanted.query, &LineMatcher::new(&self.wanted.query), part, &mut cost);
             spent.add(cost);
-            active.push(Active { run, at: 0, order: (u64::MAX, 0) });
+            active.push(Active { run, at: 0, order: (u64::MAX, 0), more: None });
         }
         loop {
-            active.retain(|a| a.at < a.run.len());
+            refill(&mut active, spent)?;
             let best = least(&active, direction, None);
             if let Some(next) = pending.front()
                 && best.is_none_or(|b| compare(bound(next, part, direction), key_of(&active[b], direction), direction).is_lt())
             {
                 let order = next.order;
                 pending.pop_front();
-                let (run, cost) = openings.next()?;
-                spent.add(cost);
-                active.push(Active { run, at: 0, order });
+                let more = Some(openings.next()?);
+                active.push(Active { run: Run::empty(), at: 0, order, more });
+                refill(&mut active, spent)?;
                 self.check_budget(&active)?;
                 continue;
             }
@@ -160,16 +162,11 @@ impl Merge {
             let next_bound = pending.front().map(|g| bound(g, part, direction));
             if active.len() == 1 && active[0].at == 0 && direction == Direction::Forward && output.takes_whole() {
                 let fits = next_bound.is_none_or(|bound| compare(last_key(&active[0]), bound, direction).is_lt());
-                if fits && let Some(only) = active.pop() {
-                    match only.run.into_batch() {
-                        Ok(batch) => {
-                            if !output.whole(batch, sink) {
-                                return Ok(false);
-                            }
-                            continue;
-                        }
-                        Err(run) => active.push(Active { run, ..only }),
+                if fits && let Some(batch) = active[0].run.take_batch() {
+                    if !output.whole(batch, sink) {
+                        return Ok(false);
                     }
+                    continue;
                 }
             }
             if !drain(&mut active, best, next_bound, direction, output, sink)? {
@@ -188,6 +185,28 @@ impl Merge {
         }
         Ok(())
     }
+}
+
+/// Gives the active groups whose run is at its end the next one; drops those that have none.
+fn refill(active: &mut Vec<Active>, spent: &mut Spent) -> Result<()> {
+    let mut index = 0;
+    while index < active.len() {
+        let group = &mut active[index];
+        if group.at < group.run.len() {
+            index += 1;
+            continue;
+        }
+        match group.more.as_mut().map_or(Ok(None), Opening::next)? {
+            Some((run, cost)) => {
+                spent.add(cost);
+                (group.run, group.at) = (run, 0);
+            }
+            None => {
+                active.remove(index);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Gives out rows of the run `best` while they come before those of all others.
@@ -255,41 +274,6 @@ impl Spent {
     fn add(&mut self, cost: Cost) {
         self.rows += cost.rows;
         self.line_bytes += cost.line_bytes;
-    }
-}
-
-/// Row groups being opened by helpers, in the order in which the merge needs them.
-struct Openings<'a> {
-    merge: &'a Merge,
-    part: &'a RangeInclusive<i64>,
-    waiting: VecDeque<&'a GroupRef>,
-    started: VecDeque<Opening>,
-}
-
-impl Openings<'_> {
-    fn next(&mut self) -> Result<(Run, Cost)> {
-        while self.started.len() <= self.merge.wanted.ahead
-            && let Some(group) = self.waiting.pop_front()
-        {
-            self.started.push_back(self.start(group.clone()));
-        }
-        let opening = self.started.pop_front().ok_or_else(|| Error::internal("no row group is being opened"))?;
-        opening.blocking_recv().map_err(|_| Error::internal("a helper of a query ended early"))?
-    }
-
-    fn start(&self, group: GroupRef) -> Opening {
-        let (sender, receiver) = oneshot::channel();
-        let (source, query, part) = (self.merge.source.clone(), self.merge.wanted.query.clone(), self.part.clone());
-        self.merge.handle.spawn_blocking(move || {
-            if sender.is_closed() {
-                return;
-            }
-            let mut cost = Cost::default();
-            let opened = source.open(&group).and_then(|mut g| run::of_group(&mut g, &query, &LineMatcher::new(&query), &part, &mut cost));
-            // The merge may have ended meanwhile.
-            let _ = sender.send(opened.map(|run| (run, cost)));
-        });
-        receiver
     }
 }
 

@@ -5,6 +5,10 @@
 //! This module must not know where bytes lie or how they are written.
 
 mod merge;
+mod opening;
+mod prune;
+#[cfg(test)]
+mod prune_tests;
 mod run;
 mod slices;
 

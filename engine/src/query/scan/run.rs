@@ -1,10 +1,13 @@
 //! A run: the matching rows of one source (a row group, the memtables), in the order of all records.
 
+use super::prune;
 use crate::column::decode::Slice;
 use crate::error::Result;
 use crate::query::{LineMatcher, Query};
-use crate::record::{Batch, RecordRef};
+use crate::record::{Batch, Labels, RecordRef};
 use crate::segment::RowGroup;
+use crate::store::Direction;
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -41,11 +44,16 @@ impl Run {
         }
     }
 
-    /// Whether the rows lie in order and are all the batch has.
-    pub fn into_batch(self) -> std::result::Result<Batch, Run> {
+    /// A run without rows.
+    pub fn empty() -> Run {
+        Run::Owned { batch: Batch::new(), order: None }
+    }
+
+    /// Takes the rows out, where they lie in order and are all the batch has.
+    pub fn take_batch(&mut self) -> Option<Batch> {
         match self {
-            Run::Owned { batch, order: None } => Ok(batch),
-            other => Err(other),
+            Run::Owned { batch, order: None } => Some(std::mem::take(batch)),
+            _ => None,
         }
     }
 }
@@ -57,34 +65,79 @@ pub(super) struct Cost {
     pub line_bytes: u64,
 }
 
-/// The matching rows of a row group with timestamps in `range`.
-pub(super) fn of_group(
-    group: &mut RowGroup,
-    query: &Query,
-    matcher: &LineMatcher,
-    range: &RangeInclusive<i64>,
-    cost: &mut Cost,
-) -> Result<Run> {
-    let (streams, ends) = group.streams()?;
-    let wanted: Vec<bool> = streams.iter().map(|s| query.matches_stream(s)).collect();
-    let mut batch = Batch::new();
-    if wanted.contains(&true) {
-        let indexes: Vec<u32> = streams.iter().zip(&wanted).map(|(s, &w)| if w { batch.stream(s) } else { u32::MAX }).collect();
-        for row_range in 0..group.ranges() {
-            let times = group.times(row_range);
-            if times.start() > range.end() || times.end() < range.start() {
-                continue;
-            }
-            let rows = group.rows(row_range);
-            let first = ends.partition_point(|&e| e as usize <= rows.start);
-            let last = ends.partition_point(|&e| (e as usize) < rows.end);
-            if wanted[first..=last].contains(&true) {
-                add_range(group, row_range, (first, &ends, &indexes), matcher, range, cost, &mut batch)?;
+/// What is asked of a row group.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub query: Arc<Query>,
+    pub matcher: LineMatcher,
+    pub range: RangeInclusive<i64>,
+    pub direction: Direction,
+}
+
+/// The matching rows of an open row group, as runs that follow each other in the order asked for.
+///
+/// Rows of one stream lie in order: they come a row range a run, as they are decoded. Rows of several come as one run, which is sorted.
+#[derive(Debug)]
+pub(super) struct GroupRuns {
+    group: RowGroup,
+    streams: Vec<Labels>,
+    ends: Vec<u32>,
+    wanted: Vec<bool>,
+    /// Row ranges still to be decoded.
+    ranges: VecDeque<usize>,
+}
+
+impl GroupRuns {
+    pub fn new(mut group: RowGroup, asked: &Asked) -> Result<Self> {
+        let (streams, ends) = group.streams()?;
+        let wanted: Vec<bool> = streams.iter().map(|s| asked.query.matches_stream(s)).collect();
+        let mut ranges: VecDeque<usize> = (0..group.ranges()).filter(|&r| may_match(&group, r, &ends, &wanted, &asked.range)).collect();
+        if !ranges.is_empty()
+            && let Some(may) = prune::ranges(&mut group, &asked.query)?
+        {
+            ranges.retain(|&r| may[r]);
+        }
+        if asked.direction == Direction::Backward && wanted.iter().filter(|w| **w).count() == 1 {
+            ranges.make_contiguous().reverse();
+        }
+        Ok(GroupRuns { group, streams, ends, wanted, ranges })
+    }
+
+    /// Whether all was given.
+    pub fn is_done(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The next rows; `None` when there are no more.
+    pub fn next(&mut self, asked: &Asked, cost: &mut Cost) -> Result<Option<Run>> {
+        let several = self.wanted.iter().filter(|w| **w).count() > 1;
+        let mut batch = Batch::new();
+        let mut index = |(labels, wanted): (&Labels, &bool)| if *wanted { batch.stream(labels) } else { u32::MAX };
+        let indexes: Vec<u32> = self.streams.iter().zip(&self.wanted).map(&mut index).collect();
+        while let Some(row_range) = self.ranges.pop_front() {
+            add_range(&mut self.group, row_range, (&self.ends, &indexes), asked, cost, &mut batch)?;
+            if !several && !batch.is_empty() {
+                return Ok(Some(Run::Owned { batch, order: None }));
             }
         }
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let order = sorted(&batch);
+        Ok(Some(Run::Owned { batch, order }))
     }
-    let order = (batch.streams().len() > 1).then(|| sorted(&batch)).flatten();
-    Ok(Run::Owned { batch, order })
+}
+
+/// Whether a row range can hold rows that are wanted.
+fn may_match(group: &RowGroup, row_range: usize, ends: &[u32], wanted: &[bool], range: &RangeInclusive<i64>) -> bool {
+    let times = group.times(row_range);
+    if times.start() > range.end() || times.end() < range.start() {
+        return false;
+    }
+    let rows = group.rows(row_range);
+    let first = ends.partition_point(|&e| e as usize <= rows.start);
+    let last = ends.partition_point(|&e| (e as usize) < rows.end);
+    wanted[first..=last].contains(&true)
 }
 
 /// The order of rows that lie as (stream, timestamp, arrival); `None` when they lie in order already.
@@ -101,16 +154,15 @@ fn sorted(batch: &Batch) -> Option<Vec<u32>> {
 fn add_range(
     group: &mut RowGroup,
     row_range: usize,
-    (first_stream, ends, indexes): (usize, &[u32], &[u32]),
-    matcher: &LineMatcher,
-    range: &RangeInclusive<i64>,
+    (ends, indexes): (&[u32], &[u32]),
+    asked: &Asked,
     cost: &mut Cost,
     batch: &mut Batch,
 ) -> Result<()> {
     let lines = group.lines(row_range)?;
     cost.rows += lines.len() as u64;
     cost.line_bytes += lines.bytes() as u64;
-    let hits = hits_of(&lines, matcher);
+    let hits = hits_of(&lines, &asked.matcher);
     if hits.as_ref().is_some_and(Vec::is_empty) {
         return Ok(());
     }
@@ -120,12 +172,21 @@ fn add_range(
     let formats: Vec<u16> = formats.iter().map(|f| batch.format(f)).collect::<Result<_>>()?;
     let mut timestamps = Vec::with_capacity(lines.len());
     group.timestamps(row_range, &mut timestamps)?;
-    let mut stream = first_stream;
+    let mut stream = ends.partition_point(|&e| e as usize <= start);
+    if hits.is_none() {
+        batch.reserve(lines.len(), lines.bytes());
+        let one_stream = ends[stream] as usize >= start + lines.len() && indexes[stream] != u32::MAX;
+        let times = group.times(row_range);
+        let inside = asked.range.contains(times.start()) && asked.range.contains(times.end());
+        if let ([format], Some(lines), true) = (&formats[..], lines.as_text(), one_stream && inside && metadata.bytes() == 0) {
+            return batch.push_rows(&timestamps, indexes[stream], *format, lines);
+        }
+    }
     let mut add = |row: usize| {
         while ends[stream] as usize <= start + row {
             stream += 1;
         }
-        if indexes[stream] != u32::MAX && range.contains(&timestamps[row]) {
+        if indexes[stream] != u32::MAX && asked.range.contains(&timestamps[row]) {
             let format = formats[row_formats[row] as usize];
             batch.push(timestamps[row], indexes[stream], format, lines.get(row), metadata.get(row))?;
         }

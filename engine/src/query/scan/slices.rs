@@ -7,6 +7,9 @@ use super::GroupRef;
 use crate::record::Labels;
 use std::ops::RangeInclusive;
 
+/// A row group of one stream is decoded as the merge goes on; so many bytes of it are held.
+const STREAMED_BYTES: u64 = 4 << 20;
+
 /// A group's place in the order of all records, and its bytes.
 struct Place<'a> {
     first: (i64, &'a Labels, (u64, u32)),
@@ -22,7 +25,8 @@ pub(super) fn cut(groups: &[GroupRef], range: &RangeInclusive<i64>, bytes_max: u
         .map(|g| {
             let meta = &g.info.meta;
             let first = (*meta.times.start(), &meta.labels_min, g.order);
-            Place { first, last: (*meta.times.end(), meta.streams > 1, g.order), times: &meta.times, bytes: meta.line_bytes }
+            let bytes = if meta.streams > 1 { meta.line_bytes } else { meta.line_bytes.min(STREAMED_BYTES) };
+            Place { first, last: (*meta.times.end(), meta.streams > 1, g.order), times: &meta.times, bytes }
         })
         .collect();
     let mut parts = Vec::new();

@@ -88,7 +88,7 @@ impl Drop for Folder {
 /// Those of the folder and of the store. A difference is an [`Outcome`].
 pub async fn run(args: DemoArgs, interrupt: &Interrupt) -> Result<Outcome> {
     let folder = Folder::make(&args.dir, args.keep)?;
-    let store = Store::open(&folder.store().to_string_lossy(), open::options(args.threads)).await?;
+    let store = Store::open(&folder.store().to_string_lossy(), open::threads(args.threads)).await?;
     let tenant = Tenant::default();
     let bytes = args.mb * 1_000_000 / Kind::ALL.len() as u64;
     let (mut rows, mut equal) = (Vec::new(), true);

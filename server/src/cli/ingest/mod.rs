@@ -89,7 +89,7 @@ pub async fn run(args: IngestArgs, interrupt: &Interrupt) -> Result<Outcome> {
         let options = haystore::Options {
             line_bytes_max: args.line.line_bytes_max,
             checkpoint_bytes: args.checkpoint_bytes,
-            ..open::options(args.store.threads)
+            ..open::options(&args.store)
         };
         let store = open::open(&args.store, options).await?;
         let summary = ingest(&store, settings, sources, &bar, interrupt).await?;

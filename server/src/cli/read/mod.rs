@@ -116,8 +116,9 @@ fn write_batch(out: &mut Stdout, output: Output, batch: &Batch) -> Result<()> {
 }
 
 async fn open_store(args: &ReadArgs) -> Result<Store> {
-    let options = Options { query_bytes_max: args.limit.query_bytes_max, ..open::options(args.store.threads) };
-    open::open_existing(&args.store, options).await
+    let derived = open::options(&args.store);
+    let query_bytes_max = args.limit.query_bytes_max.unwrap_or(derived.query_bytes_max);
+    open::open_existing(&args.store, Options { query_bytes_max, ..derived }).await
 }
 
 fn range(args: &ReadArgs) -> Result<RangeInclusive<i64>> {

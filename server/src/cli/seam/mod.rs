@@ -22,5 +22,6 @@ use std::net::SocketAddr;
 /// When the address is taken; those of the store.
 pub async fn serve(store: Store, args: &ServeArgs, listening: impl FnOnce(SocketAddr)) -> anyhow::Result<()> {
     let config = ServeConfig { listen: args.listen, line_bytes_max: args.line.line_bytes_max, ..ServeConfig::default() };
+    let config = config.within(args.store.memory);
     http::serve(store, config, listening).await
 }

@@ -1,0 +1,13 @@
+//! The engine through its public calls: against a model, under crashes and faults, with damaged bytes, with readers and writers at once.
+
+mod bytes;
+mod corruption;
+mod crash;
+mod faults;
+mod fencing;
+mod golden;
+mod model;
+mod needles;
+mod readers;
+#[cfg(feature = "s3")]
+mod s3;
