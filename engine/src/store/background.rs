@@ -2,6 +2,7 @@
 
 use super::{Shared, flush};
 use crate::error::ErrorKind;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -47,7 +48,8 @@ async fn flush_loop(weak: Weak<Shared>) {
         let Some(shared) = weak.upgrade() else { return };
         let (bytes, since) = shared.memtables.active();
         let old = since.is_some_and(|s| s.elapsed() >= shared.options.flush_age);
-        if bytes < shared.options.flush_bytes && !old && shared.memtables.oldest_sealed().is_none() {
+        let pressed = shared.pressed.swap(false, Ordering::Relaxed);
+        if bytes < shared.options.flush_bytes && !old && !pressed && shared.memtables.oldest_sealed().is_none() {
             continue;
         }
         match flush::all(&shared).await {

@@ -29,6 +29,7 @@ use crate::record::{Batch, Tenant};
 use crate::wal::Wal;
 use memtables::Memtables;
 use pool::Pool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 use view::Footers;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     /// One compaction at a time.
     pub(crate) compacting: Semaphore,
     wake: Arc<Notify>,
+    /// An append was refused for want of room: flush, however little there is.
+    pressed: AtomicBool,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
@@ -86,6 +89,7 @@ impl Store {
         }
         let held = shared.memtables.bytes() + writer.wal.queued_bytes();
         if held + batch.memory_bytes() > shared.options.memtable_bytes_max && held > 0 {
+            shared.pressed.store(true, Ordering::Relaxed);
             shared.wake.notify_one();
             return Err(Error::busy(format!(
                 "{held} bytes wait to be flushed, the limit is {}: try again soon",

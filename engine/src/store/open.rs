@@ -11,6 +11,7 @@ use crate::manifest::{Environment, Manifest, SystemEnvironment};
 use crate::objects::{Objects, open_objects};
 use crate::wal::{OnDurable, Recovery, WalFolder, WalOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 
@@ -64,6 +65,7 @@ impl Store {
             flushing: Semaphore::new(1),
             compacting: Semaphore::new(1),
             wake: Arc::new(Notify::new()),
+            pressed: AtomicBool::new(false),
             stop: tokio::sync::watch::channel(false).0,
             options,
         });

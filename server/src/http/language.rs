@@ -8,7 +8,7 @@ use haystore::{Error, Result};
 /// # Errors
 /// [`haystore::ErrorKind::Invalid`] with line and column.
 pub fn native_query(text: &str) -> Result<Query> {
-    if text.trim().is_empty() { Ok(Query::default()) } else { logql::parse(text) }
+    if text.is_empty() { Ok(Query::default()) } else { logql::parse(text) }
 }
 
 /// Reads a selector, `{name="value", …}`.

@@ -253,3 +253,25 @@ fn what_was_acknowledged_is_there_exactly_once_however_often_it_is_killed() {
         }
     });
 }
+
+/// A check that cannot fail shows nothing: the ledger must see each kind of fault.
+#[test]
+fn canary_a_lost_doubled_torn_or_moved_record_is_found_out() {
+    let ids = [0, 1, 2].map(|number| BatchId { sender: Sender::Lines, number });
+    let good: Vec<String> = ids.iter().flat_map(|id| id.lines()).collect();
+    let fails = |lines: &[String], fates: [Fate; 3]| {
+        let mut ledger = Ledger(ids.into_iter().zip(fates).collect());
+        let scan = lines.join("\n").into_bytes();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ledger.check(&[scan], "canary"))).is_err()
+    };
+    let kept = [Fate::Kept; 3];
+    assert!(!fails(&good, kept) && !fails(&good, [Fate::Unknown; 3]));
+    let first = ids[0].lines().len();
+    assert!(!fails(&good[first..], [Fate::Unknown, Fate::Kept, Fate::Kept]));
+    assert!(fails(&good[first..], kept), "lost");
+    assert!(fails(&good, [Fate::Gone, Fate::Kept, Fate::Kept]), "refused and there");
+    assert!(fails(&good[..good.len() - 1], [Fate::Kept, Fate::Kept, Fate::Unknown]), "half a batch");
+    assert!(fails(&[&good[..], &good[..1]].concat(), kept), "doubled");
+    assert!(fails(&[&good[first..], &good[..first]].concat(), kept), "moved");
+    assert!(fails(&[&good[..], &["id=9".to_string()]].concat(), kept), "foreign");
+}

@@ -5,5 +5,8 @@
 mod support;
 
 mod crash;
+mod edge;
 mod interrupted;
 mod lossless;
+mod needles;
+mod usage;

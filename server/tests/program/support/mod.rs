@@ -3,7 +3,7 @@
 mod http;
 mod rng;
 
-pub use http::{Answer, Client, quoted};
+pub use http::{Client, quoted};
 pub use rng::Rng;
 
 use std::io::{BufRead, BufReader, Write};
