@@ -35,13 +35,23 @@ impl Ledger {
 
     /// A new batch of `rows` records, with its number.
     pub fn batch(&self, rows: usize) -> (u64, Batch) {
+        self.padded_batch(rows, |row| "padding ".repeat(row % 5))
+    }
+
+    /// A new batch so large that the WAL takes it in several frames.
+    pub fn large_batch(&self) -> (u64, Batch) {
+        let mut dice = haystore::disk::Dice::new(self.next.load(SeqCst));
+        self.padded_batch(5, |_| (0..25_000).map(|_| format!("{:016x}", dice.roll())).collect())
+    }
+
+    fn padded_batch(&self, rows: usize, mut padding: impl FnMut(usize) -> String) -> (u64, Batch) {
         let number = self.next.fetch_add(1, SeqCst);
         self.hold().insert(number, (rows, Fate::Open));
         let mut batch = Batch::new();
         let streams = ["a", "b"].map(|app| batch.stream(&Labels::new([("app", app)])));
         let format = batch.format(&haystore::Format::Text).unwrap();
         for row in 0..rows {
-            let line = format!("batch={number} row={row} of={rows} {}", "padding ".repeat(row % 5));
+            let line = format!("batch={number} row={row} of={rows} {}", padding(row));
             let timestamp = crate::random::START_NS + (number as i64 % 50) * 1000;
             batch.push(timestamp, streams[row % 2], format, line.as_bytes(), b"").unwrap();
         }

@@ -29,10 +29,10 @@ pub fn for_seeds<F: Future<Output = ()>>(count: u64, test: impl Fn(u64) -> F) {
     }
 }
 
-/// Runs `test` on a runtime with two threads; panics when it takes longer than two minutes times the factor.
+/// Runs `test` on a runtime with two threads; panics when it takes longer than five minutes times the factor.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let limit = Duration::from_secs(120 * factor());
+    let limit = Duration::from_secs(300 * factor());
     let outcome = runtime.block_on(async { tokio::time::timeout(limit, test).await });
     // Threads that hang must not keep the test from failing.
     runtime.shutdown_background();

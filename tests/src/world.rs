@@ -102,7 +102,7 @@ impl World {
 
     /// Opens a store; waits a little for the store before it to let go of the WAL.
     pub async fn open(&self) -> Store {
-        for _ in 0..200 {
+        for _ in 0..3000 {
             match self.try_open().await {
                 Err(e) if e.kind() == ErrorKind::Fenced => tokio::time::sleep(Duration::from_millis(10)).await,
                 other => return other.unwrap(),

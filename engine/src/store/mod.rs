@@ -34,6 +34,9 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 use view::Footers;
 
+/// Queries that run at once. Each holds a thread, a scan for as long as its client reads; the runtime has only so many.
+pub const QUERIES_MAX: usize = 100;
+
 /// A log store. Cloning is cheap; clones are one store.
 ///
 /// Needs a tokio runtime. Dropping the last clone without [`Store::close`] leaves unflushed records to the WAL.
@@ -53,6 +56,8 @@ pub(crate) struct Shared {
     memtables: Arc<Memtables>,
     writer: OnceLock<WriterState>,
     footers: Arc<Footers>,
+    /// Places for running queries.
+    queries: Arc<Semaphore>,
     /// One flush at a time.
     flushing: Semaphore,
     /// One compaction at a time.

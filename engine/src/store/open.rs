@@ -4,7 +4,7 @@ use super::flush;
 use super::memtables::Memtables;
 use super::pool::Pool;
 use super::view::Footers;
-use super::{Options, Shared, Store, WriterState, background};
+use super::{Options, QUERIES_MAX, Shared, Store, WriterState, background};
 use crate::disk::{Disk, RealDisk, SimDisk};
 use crate::error::{Error, Result};
 use crate::manifest::{Environment, Manifest, SystemEnvironment};
@@ -62,6 +62,7 @@ impl Store {
             pool: Pool::new(options.encoders),
             memtables: Arc::new(Memtables::default()),
             writer: OnceLock::new(),
+            queries: Arc::new(Semaphore::new(QUERIES_MAX)),
             flushing: Semaphore::new(1),
             compacting: Semaphore::new(1),
             wake: Arc::new(Notify::new()),

@@ -1,7 +1,7 @@
 //! Reading: search, scan, series.
 
 use super::api::*;
-use super::{Shared, Store};
+use super::{QUERIES_MAX, Shared, Store};
 use crate::error::{Error, Result};
 use crate::query::LabelMatcher;
 use crate::query::scan::{GroupRef, GroupSource, Merge, Wanted};
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 /// Batches that wait for a slow reader of a scan.
 const SCAN_QUEUE: usize = 2;
@@ -20,9 +20,10 @@ impl Store {
     /// The first `limit` records that match, in order.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Limit`] past a named limit; corrupt or missing objects.
+    /// [`crate::ErrorKind::Limit`] past a named limit, [`crate::ErrorKind::Busy`] when [`QUERIES_MAX`] queries run; corrupt or missing objects.
     pub async fn search(&self, tenant: &Tenant, request: SearchRequest) -> Result<SearchResult> {
         let shared = &self.shared;
+        let place_to_run = shared.query_place()?;
         let (limit, after) = (request.limit, request.after.clone());
         let wanted = Wanted {
             query: Arc::new(request.query),
@@ -40,6 +41,7 @@ impl Store {
         result.stats.segments = view.state.parts(tenant, &wanted.range).len() as u64;
         let merge = Merge { wanted, groups, memtables: view.memtables, source: source.clone(), handle: Handle::current() };
         let task = tokio::task::spawn_blocking(move || {
+            let _place_to_run = place_to_run;
             let mut place = after;
             let mut failed = None;
             let spent = merge.run(&mut |batch, _| {
@@ -75,10 +77,11 @@ impl Store {
     /// As [`Store::search`].
     pub async fn scan(&self, tenant: &Tenant, request: ScanRequest) -> Result<Scan> {
         let shared = &self.shared;
+        let place = shared.query_place()?;
         let view = shared.view(tenant);
         let groups = shared.groups(&view.state, tenant, &request.range).await?;
         let cursor = request.after.clone();
-        Ok(Scan { receiver: start(shared, groups, view.memtables, request), cursor })
+        Ok(Scan { receiver: start(shared, place, groups, view.memtables, request), cursor })
     }
 
     /// The label sets of the streams that match any of `selectors` (each a list of matchers that all must hold; no selectors: all) and have records in `range`; sorted.
@@ -86,10 +89,12 @@ impl Store {
     /// # Errors
     /// As [`Store::search`].
     pub async fn series(&self, tenant: &Tenant, selectors: &[Vec<LabelMatcher>], range: RangeInclusive<i64>) -> Result<Vec<Labels>> {
+        let place = self.shared.query_place()?;
         let view = self.shared.view(tenant);
         let groups = self.shared.groups(&view.state, tenant, &range).await?;
         let (source, selectors) = (self.shared.source(), selectors.to_vec());
         let task = tokio::task::spawn_blocking(move || {
+            let _place = place;
             let wanted = |l: &Labels| selectors.is_empty() || selectors.iter().any(|s| s.iter().all(|m| m.matches(l)));
             let mut found: BTreeSet<Labels> = BTreeSet::new();
             for batch in &view.memtables {
@@ -127,8 +132,17 @@ fn streams_of(source: &dyn GroupSource, group: &GroupRef, range: &RangeInclusive
     Ok(streams.into_iter().zip(ends).filter(|(_, end)| has_records(*end)).map(|(labels, _)| labels).collect())
 }
 
+impl Shared {
+    /// A place for a query to run, held while it does.
+    fn query_place(&self) -> Result<OwnedSemaphorePermit> {
+        let place = self.queries.clone().try_acquire_owned();
+        place.map_err(|_| Error::busy(format!("{QUERIES_MAX} queries run already: try again soon")))
+    }
+}
+
 fn start(
     shared: &Shared,
+    place: OwnedSemaphorePermit,
     groups: Vec<GroupRef>,
     memtables: Vec<Arc<Batch>>,
     request: ScanRequest,
@@ -145,6 +159,7 @@ fn start(
     let merge = Merge { wanted, groups, memtables, source: shared.source(), handle: Handle::current() };
     let (sender, receiver) = mpsc::channel(SCAN_QUEUE);
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let ended = merge.run(&mut |batch, cursor| sender.blocking_send(Ok((batch, cursor.clone()))).is_ok());
         if let Err(error) = ended {
             // Nobody listens when the scan was dropped.

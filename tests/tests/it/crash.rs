@@ -102,7 +102,7 @@ impl Scene {
 /// Appends until the disk is gone.
 async fn write(store: Store, tenant: Tenant, ledger: Arc<Ledger>, rows: usize) {
     for n in 0.. {
-        let (number, batch) = ledger.batch(1 + (rows + n) % 17);
+        let (number, batch) = if (n + rows) % 40 == 5 { ledger.large_batch() } else { ledger.batch(1 + (rows + n) % 17) };
         match store.append(&tenant, batch).await {
             Ok(()) => ledger.keep(number),
             Err(e) if e.kind() == haystore::ErrorKind::Busy => tokio::time::sleep(Duration::from_millis(1)).await,

@@ -49,6 +49,14 @@ impl Script {
         self.faulty.as_ref().map_or_else(|| self.world.disk.calls(), |f| f.calls())
     }
 
+    /// Commits so much that the script passes the manifest's next checkpoint.
+    async fn prepare(&mut self) {
+        let store = self.open().await;
+        for n in 0..50 {
+            store.job(&Tenant::new("filler").unwrap(), &n.to_string()).await.unwrap();
+        }
+    }
+
     /// A life with everything in it.
     async fn play(&mut self) {
         let store = self.open().await;
@@ -108,7 +116,7 @@ impl Script {
             let failures = self.failures;
             match self.world.try_open().await {
                 Ok(store) => return store,
-                Err(e) if e.kind() == ErrorKind::Fenced && held < 100 => {
+                Err(e) if e.kind() == ErrorKind::Fenced && held < 6000 => {
                     assert_eq!(failures, self.failures, "a failed opening holds the WAL");
                     held += 1;
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -174,14 +182,18 @@ impl Script {
 /// Plays the script once for each call it makes. `arm` asks for the fault at the Nth call.
 async fn for_each_call(name: &str, new: impl Fn(u64) -> Script, arm: impl Fn(&Script, u64), step: u64) {
     let mut whole = new(0);
+    whole.prepare().await;
     let before = whole.calls();
     whole.play().await;
+    let checkpoints = whole.world.objects.list("manifest/").await.unwrap();
+    assert!(checkpoints.iter().any(|o| o.key.ends_with(".checkpoint")), "the script passes a checkpoint");
     let calls = whole.calls() - before;
     println!("{name}: {calls} calls");
     let mut hit = 0;
     for n in (1..=calls).step_by(step.max(1) as usize) {
         println!("{name}: call {n}");
         let mut script = new(n);
+        script.prepare().await;
         arm(&script, n);
         script.play().await;
         hit += u64::from(script.failures > 0);
@@ -270,7 +282,7 @@ fn a_store_recovers_by_itself_when_the_objects_come_back() {
         faulty.heal();
         let healed = Instant::now();
         while store.unflushed_bytes().0 > 0 {
-            assert!(healed.elapsed() < Duration::from_secs(10), "{} bytes are still not flushed", store.unflushed_bytes().0);
+            assert!(healed.elapsed() < Duration::from_secs(60), "{} bytes are still not flushed", store.unflushed_bytes().0);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let (number, batch) = ledger.batch(10);

@@ -2,7 +2,8 @@
 
 use haystore::disk::SimDisk;
 use haystore::query::Query;
-use haystore::{ErrorKind, Options, ScanRequest, Store, Tenant};
+use haystore::store::QUERIES_MAX;
+use haystore::{ErrorKind, Labels, Options, ScanRequest, Store, Tenant};
 use haystore_tests::check::{ALWAYS, assert_same, everything, search_all};
 use haystore_tests::ledger::Ledger;
 use haystore_tests::random::{Random, START_NS};
@@ -64,6 +65,46 @@ fn a_scan_outlives_compaction_within_the_grace_period() {
         assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("segments/level0/"), "{error}");
         assert_same("a scan after compaction", &everything(&store, &tenant).await.unwrap(), &expected);
         assert_same("a new process", &everything(&world.open_reader().await.unwrap(), &tenant).await.unwrap(), &expected);
+    });
+}
+
+/// Clients that don't read hold a thread each. Past the limit queries are refused, and nothing else waits for them.
+#[test]
+fn many_scans_that_nobody_reads_stop_nothing_but_queries() {
+    run(async {
+        let options = Options { query_bytes_max: 2 << 20, threads: 1, ..quiet_options() };
+        let (world, tenant) = (World::in_memory(1, options), Tenant::default());
+        let (store, expected) = store_of_small_segments(&world, &tenant).await;
+        let request = || ScanRequest { query: Query::default(), range: ALWAYS, after: None };
+        let mut scans = Vec::new();
+        let refused = loop {
+            match store.scan(&tenant, request()).await {
+                Ok(scan) => scans.push(scan),
+                Err(e) => break e,
+            }
+        };
+        assert_eq!((scans.len(), refused.kind()), (QUERIES_MAX, ErrorKind::Busy), "{refused}");
+        assert_eq!(store.search(&tenant, search_all(Query::default())).await.unwrap_err().kind(), ErrorKind::Busy);
+        assert_eq!(store.series(&tenant, &[], ALWAYS).await.unwrap_err().kind(), ErrorKind::Busy);
+        let more = Rec::plain(i64::MAX, &Labels::default(), "more");
+        store.append(&tenant, batch_of(std::slice::from_ref(&more))).await.unwrap();
+        store.flush().await.unwrap();
+        store.compact().await.unwrap();
+        let mut first = scans.swap_remove(0);
+        let mut found = Vec::new();
+        while let Some(batch) = first.next().await.unwrap() {
+            found.extend(records_of(&batch));
+        }
+        assert_same("a scan among many", &found, &expected);
+        drop(scans);
+        let everything = [&expected[..], &[more]].concat();
+        for _ in 0..500 {
+            match store.search(&tenant, search_all(Query::default())).await {
+                Err(e) if e.kind() == ErrorKind::Busy => tokio::time::sleep(Duration::from_millis(20)).await,
+                found => return assert_same("a search afterwards", &records_of(&found.unwrap().records), &everything),
+            }
+        }
+        panic!("dropped scans keep their places");
     });
 }
 
@@ -144,6 +185,28 @@ fn several_processes_share_a_store() {
         println!("{before} records, {:?}", reader.usage_totals());
         ledger.check(&everything(&reader, &tenant).await.unwrap()).unwrap();
         assert_eq!(reader.verify(|_, _| {}).await.unwrap().damage, Vec::<String>::new());
+    });
+}
+
+/// What is compacted and deleted while everything is checked is no damage.
+#[test]
+fn a_check_of_everything_is_not_fooled_by_compaction() {
+    run(async {
+        let options = Options { flush_bytes: 10 << 10, grace: Duration::ZERO, ..quiet_options() };
+        let (world, tenant, ledger) = (World::in_memory(1, options), Tenant::default(), Arc::new(Ledger::default()));
+        let (store, stop) = (world.open().await, Arc::new(AtomicBool::new(false)));
+        let tasks = [
+            tokio::spawn(write(store.clone(), tenant.clone(), ledger.clone(), stop.clone(), 0)),
+            tokio::spawn(tidy(store.clone(), stop.clone())),
+        ];
+        let ends = Instant::now() + Duration::from_secs(2) * factor() as u32;
+        while Instant::now() < ends {
+            assert_eq!(store.verify(|_, _| {}).await.unwrap().damage, Vec::<String>::new());
+        }
+        stop.store(true, SeqCst);
+        for task in tasks {
+            task.await.unwrap();
+        }
     });
 }
 

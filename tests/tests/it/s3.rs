@@ -104,11 +104,14 @@ fn conditional_puts_order_four_committers() {
                 manifest
             }));
         }
-        let mut states = vec![open().await.state()];
+        let mut manifests = vec![open().await];
         for committer in committers {
-            states.push(committer.await.unwrap().refresh().await.unwrap());
+            manifests.push(committer.await.unwrap());
         }
-        states[0] = open().await.state();
+        let mut states = Vec::new();
+        for manifest in &manifests {
+            states.push(manifest.refresh().await.unwrap());
+        }
         for state in &states {
             assert_eq!(state.version(), 4 * COMMITS as u64);
             let epochs: BTreeSet<u64> = state.jobs().map(|(_, _, job)| job.epoch).collect();
