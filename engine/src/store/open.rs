@@ -64,6 +64,7 @@ impl Store {
             flushing: Semaphore::new(1),
             compacting: Semaphore::new(1),
             wake: Arc::new(Notify::new()),
+            room: Notify::new(),
             stop: tokio::sync::watch::channel(false).0,
             options,
         });
