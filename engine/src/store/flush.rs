@@ -41,6 +41,7 @@ pub(crate) async fn sealed(shared: &Arc<Shared>, id: u128, epoch: u64, wal: Opti
             }
         }
         shared.memtables.drop_published(memtable.end);
+        shared.room.notify_waiters();
         next = shared.memtables.oldest_sealed();
     }
     Ok(())

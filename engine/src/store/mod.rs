@@ -14,6 +14,9 @@ pub(crate) mod publish;
 mod read;
 mod view;
 
+#[cfg(test)]
+mod cost_tests;
+
 pub use api::*;
 pub use inspect::{ColumnUsage, Purpose, SegmentUsage, Usage, Verified};
 pub use job::Job;
@@ -31,6 +34,7 @@ use memtables::Memtables;
 use pool::Pool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use view::Footers;
 
@@ -65,6 +69,8 @@ pub(crate) struct Shared {
     wake: Arc<Notify>,
     /// An append was refused for want of room: flush, however little there is.
     pressed: AtomicBool,
+    /// Told when memtables were dropped.
+    room: Notify,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
@@ -103,9 +109,36 @@ impl Store {
         }
         let (wal, tenant) = (writer.wal.clone(), tenant.clone());
         // Encoding and compressing a batch is CPU work.
-        let append = tokio::task::spawn_blocking(move || wal.append(&tenant, batch)).await;
+        let append = tokio::task::spawn_blocking(move || {
+            let mut batch = batch;
+            // It stays in memory until it is flushed, and counts by what it takes.
+            batch.shrink();
+            wal.append(&tenant, batch)
+        });
+        let append = append.await;
         append.map_err(|e| Error::internal(format!("an append ended early: {e}")))?.await?;
         Ok(())
+    }
+
+    /// Waits, at most `wait_max`, until the memtables have room for an append of `bytes`; whether they have. An append may still find that
+    /// others were first.
+    pub async fn wait_for_room(&self, bytes: usize, wait_max: Duration) -> bool {
+        let shared = &self.shared;
+        let has_room = || {
+            let held = shared.memtables.bytes();
+            held == 0 || held + bytes <= shared.options.memtable_bytes_max
+        };
+        let wait = async {
+            loop {
+                let room = shared.room.notified();
+                if has_room() {
+                    return;
+                }
+                shared.wake.notify_one();
+                room.await;
+            }
+        };
+        tokio::time::timeout(wait_max, wait).await.is_ok()
     }
 
     /// Writes the memtables out as segments and publishes them.

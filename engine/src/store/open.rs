@@ -67,6 +67,7 @@ impl Store {
             compacting: Semaphore::new(1),
             wake: Arc::new(Notify::new()),
             pressed: AtomicBool::new(false),
+            room: Notify::new(),
             stop: tokio::sync::watch::channel(false).0,
             options,
         });

@@ -48,7 +48,7 @@ pub async fn push(State(app): State<App>, request: Request<Body>) -> Result<Resp
         };
         let Parsed { batch, rejected, errors } = parsed;
         let (accepted, line_bytes) = (batch.len() as u64, batch.line_bytes() as u64);
-        app.store.append(&tenant, batch).await?;
+        app.append(&tenant, batch).await?;
         app.metrics.ingested(protocol, accepted, rejected, line_bytes, body_bytes);
         if rejected == 0 {
             return Ok(StatusCode::NO_CONTENT.into_response());

@@ -78,7 +78,7 @@ async fn store(app: &App, tenant: &Tenant, body: IngestBody, options: ReadOption
     let mut outcome = Outcome { accepted: 0, line_bytes: 0, report: Report::default(), failed: None };
     while let Some(batch) = batches.recv().await {
         let (records, line_bytes) = (batch.len() as u64, batch.line_bytes() as u64);
-        if let Err(e) = app.store.append(tenant, batch).await {
+        if let Err(e) = app.append(tenant, batch).await {
             outcome.failed = Some(e.into());
             break;
         }

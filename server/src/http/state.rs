@@ -4,7 +4,7 @@ use super::config::ServeConfig;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use axum::http::HeaderMap;
-use haystore::{Error, Store, Tenant};
+use haystore::{Batch, Error, Store, Tenant};
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -66,6 +66,15 @@ impl App {
     /// A scan's turn; hold it until the answer is sent.
     pub async fn scan_turn(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.turn(&self.scans, "scans").await
+    }
+
+    /// Stores records; while the store is busy writing out what it has, waits as long as for a turn.
+    ///
+    /// # Errors
+    /// Those of [`Store::append`].
+    pub async fn append(&self, tenant: &Tenant, batch: Batch) -> haystore::Result<()> {
+        self.store.wait_for_room(batch.memory_bytes(), self.config.queue_wait_max).await;
+        self.store.append(tenant, batch).await
     }
 
     async fn turn(&self, semaphore: &Arc<Semaphore>, what: &str) -> Result<OwnedSemaphorePermit, Problem> {
