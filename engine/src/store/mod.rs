@@ -134,6 +134,7 @@ impl Store {
                 if has_room() {
                     return;
                 }
+                shared.pressed.store(true, Ordering::Relaxed);
                 shared.wake.notify_one();
                 room.await;
             }
