@@ -240,10 +240,11 @@ impl Encoder {
             }
             for grain in [Grain::Coarse, Grain::Fine] {
                 let may = hint.grain == Some(Grain::Coarse) || hint.grain == Some(grain);
-                if may && super::shapes::is_worth_it(arena, spans, grain) {
-                    if let Some(column) = self.shapes(arena, spans, domain, grain, hint)? {
-                        return Ok(column);
-                    }
+                if may
+                    && super::shapes::is_worth_it(arena, spans, grain)
+                    && let Some(column) = self.shapes(arena, spans, domain, grain, hint)?
+                {
+                    return Ok(column);
                 }
             }
         }

@@ -5,6 +5,9 @@ use crate::shape::Part;
 use crate::shape::time::Layout;
 use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
 
+/// Columns nest at most so deep; the writer stays far below.
+pub const DEPTH_MAX: u32 = 64;
+
 /// A page holds whole row ranges and is closed when it has at least so many values.
 pub const PAGE_VALUES_MIN: u32 = haystore_format::constants::PAGE_VALUES_MIN as u32;
 
@@ -75,6 +78,17 @@ pub enum Kind {
 pub type Shape = Vec<Part<u32>>;
 
 impl Kind {
+    /// The columns that this one is made of.
+    pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
+        let (one, shapes) = match self {
+            Kind::Same(child) | Kind::Escaped(child) => (Some(*child), &[][..]),
+            Kind::Shapes(shapes) => (None, &shapes[..]),
+            _ => (None, &[][..]),
+        };
+        let slots = shapes.iter().flatten().filter_map(|part| if let Part::Slot(column) = part { Some(*column) } else { None });
+        one.into_iter().chain(slots)
+    }
+
     /// Whether the column has pages of its own.
     pub fn has_pages(&self) -> bool {
         !matches!(self, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_))
@@ -179,12 +193,17 @@ impl Plan {
         let domains = many(reader, |r| take_domain(r, ranges))?;
         let dictionaries = many(reader, take_dictionary)?;
         let mut columns: Vec<Column> = Vec::new();
+        let mut depths: Vec<u32> = Vec::new();
         for index in 0..reader.count()? {
             let column = take_column(reader, index as u32, domains.len(), dictionaries.len())?;
             if let Kind::Same(other) = column.kind
                 && columns[other as usize].domain != column.domain
             {
                 return Err(reader.error("equal columns of different domains"));
+            }
+            depths.push(column.kind.children().map(|c| depths[c as usize] + 1).max().unwrap_or(0));
+            if depths.last().is_some_and(|&d| d > DEPTH_MAX) {
+                return Err(reader.error("columns nested too deep"));
             }
             columns.push(column);
         }

@@ -186,7 +186,10 @@ pub fn read_footer(name: &str, size: u64, tail: &[u8]) -> Result<std::result::Re
         if group.offset != end {
             return Err(fail(footer_at, "row groups are not one behind the other"));
         }
-        end = end.checked_add(group.meta.len()).filter(|&e| e <= footer_at).ok_or_else(|| fail(footer_at, "row groups pass the footer"))?;
+        end = end
+            .checked_add(group.meta.stored_bytes())
+            .filter(|&e| e <= footer_at)
+            .ok_or_else(|| fail(footer_at, "row groups pass the footer"))?;
     }
     if end != footer_at {
         return Err(fail(footer_at, "bytes between row groups and footer"));
@@ -207,7 +210,7 @@ fn decode_footer(bytes: &[u8]) -> WireResult<Footer> {
 impl GroupInfo {
     /// The bytes of the row group in its object.
     pub fn range(&self) -> std::ops::Range<u64> {
-        self.offset..self.offset + self.meta.len()
+        self.offset..self.offset + self.meta.stored_bytes()
     }
 
     /// A source over bytes read from [`GroupInfo::range`].

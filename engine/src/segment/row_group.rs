@@ -74,8 +74,8 @@ pub struct Section {
 
 impl RowGroupMeta {
     /// Bytes of the row group in its object.
-    pub fn len(&self) -> u64 {
-        self.frames_len + u64::from(self.plan.stored) + u64::from(self.root.stored)
+    pub fn stored_bytes(&self) -> u64 {
+        self.frames_len.saturating_add(u64::from(self.plan.stored)).saturating_add(u64::from(self.root.stored))
     }
 }
 
@@ -283,7 +283,7 @@ impl RowGroup {
     /// # Errors
     /// [`crate::ErrorKind::Corrupt`].
     pub fn open(meta: &RowGroupMeta, source: Source) -> Result<RowGroup> {
-        if source.bytes.len() as u64 != meta.len() {
+        if source.bytes.len() as u64 != meta.stored_bytes() {
             return Err(source.corrupt("row group of another length"));
         }
         let plan_at = meta.frames_len as usize;

@@ -157,8 +157,8 @@ fn try_row(trials: &mut Vec<Candidate>, encoder: &Encoder, shape: u32, column: u
                 Kind::Number(Type::Time(layout)) => 1_000_000_000 / layout.per_second(),
                 _ => match number.unsigned_abs() {
                     0..100_000_000_000 => 1_000_000_000,
-                    0..100_000_000_000_000 => 1_000_000,
-                    0..100_000_000_000_000_000 => 1_000,
+                    100_000_000_000..100_000_000_000_000 => 1_000_000,
+                    100_000_000_000_000..100_000_000_000_000_000 => 1_000,
                     _ => 1,
                 },
             };
@@ -168,6 +168,9 @@ fn try_row(trials: &mut Vec<Candidate>, encoder: &Encoder, shape: u32, column: u
         }
     }
 }
+
+/// For a shape the number columns whose values a row uses up, and which of them gives its timestamp.
+type Step = (Vec<usize>, Option<(usize, Derived)>);
 
 /// The timestamps of the rows of `range`, appended to `out`.
 pub(super) fn decode(decoder: &mut Decoder, plan: &TimePlan, lines: u32, rows: usize, range: usize, out: &mut Vec<i64>) -> Result<()> {
@@ -193,7 +196,7 @@ pub(super) fn decode(decoder: &mut Decoder, plan: &TimePlan, lines: u32, rows: u
     for &column in &columns {
         numbers.push(decoder.numbers(column, range)?);
     }
-    let steps: Vec<(Vec<usize>, Option<(usize, Derived)>)> = shapes
+    let steps: Vec<Step> = shapes
         .iter()
         .enumerate()
         .map(|(id, shape)| {

@@ -212,7 +212,7 @@ fn segment_usage(segment: &SegmentMeta, footer: &Footer, bytes: &bytes::Bytes) -
         }
         *sums.entry(("plan".to_string(), Purpose::Metadata)).or_default() += f64::from(info.meta.plan.stored);
         *sums.entry(("root".to_string(), Purpose::Metadata)).or_default() += f64::from(info.meta.root.stored);
-        groups += info.meta.len();
+        groups += info.meta.stored_bytes();
     }
     sums.insert(("footer".to_string(), Purpose::Metadata), (segment.bytes - groups) as f64);
     let columns = round(sums, segment.bytes);

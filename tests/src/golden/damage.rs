@@ -106,7 +106,7 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 fn resealed() -> Vec<(&'static str, Vec<u8>)> {
     let base = base();
     let info = infos(&base).remove(0);
-    let body_len = 8 + info.meta.len() as usize;
+    let body_len = 8 + info.meta.stored_bytes() as usize;
     let (body, footer) = (&base[..body_len], &base[body_len..base.len() - TRAILER_BYTES]);
     let raw = zstd::stream::decode_all(footer).unwrap();
     let with_footer = |raw: &[u8]| {
@@ -164,7 +164,7 @@ fn open() -> Opened {
 /// The first row group of a segment, taken apart.
 fn open_group(segment: &[u8]) -> Opened {
     let info = infos(segment).remove(0);
-    let bytes = &segment[8..8 + info.meta.len() as usize];
+    let bytes = &segment[8..8 + info.meta.stored_bytes() as usize];
     let (frames, rest) = bytes.split_at(info.meta.frames_len as usize);
     let (plan, root) = rest.split_at(info.meta.plan.stored as usize);
     let plan = zstd::stream::decode_all(plan).unwrap();

@@ -47,7 +47,7 @@ fn lines(dice: &mut Dice, count: usize) -> Vec<Vec<u8>> {
                 let kind = below(&mut fixed, 10);
                 let mut drawn = value(dice);
                 for _ in 0..20 {
-                    if kind % 3 != 0 {
+                    if !kind.is_multiple_of(3) {
                         break;
                     }
                     drawn = value(dice);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// Rows in the order (timestamp, stream, arrival). A backward scan reads them from the end.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "few runs are alive at once")]
 pub(super) enum Run {
     /// Rows of its own; `order` says which comes when, if not as they lie.
     Owned { batch: Batch, order: Option<Vec<u32>> },
