@@ -99,13 +99,13 @@ async fn start_writer(shared: &Arc<Shared>, disk: Arc<dyn Disk>, dir: &Path) -> 
         folder.recover(writer.wal_position, &mut deliver, Some(on_durable))
     });
     while let Some((sequence, tenant, batch)) = receiver.recv().await {
-        if memtables.insert(sequence, &tenant, &batch) >= flush_bytes {
-            if let Err(error) = flush::sealed(shared, id, writer.epoch, None).await {
-                // The WAL is locked until recovery has ended; the next opening may come at once.
-                drop(receiver);
-                let _ = recovery.await;
-                return Err(error);
-            }
+        if memtables.insert(sequence, &tenant, &batch) >= flush_bytes
+            && let Err(error) = flush::sealed(shared, id, writer.epoch, None).await
+        {
+            // The WAL is locked until recovery has ended; the next opening may come at once.
+            drop(receiver);
+            let _ = recovery.await;
+            return Err(error);
         }
     }
     let (wal, report) = recovery.await.map_err(|e| Error::internal(format!("recovery ended early: {e}")))??;
