@@ -41,7 +41,7 @@ impl Ledger {
     /// A new batch so large that the WAL takes it in several frames.
     pub fn large_batch(&self) -> (u64, Batch) {
         let mut dice = haystore::disk::Dice::new(self.next.load(SeqCst));
-        self.padded_batch(5, |_| (0..25_000).map(|_| format!("{:016x}", dice.roll())).collect())
+        self.padded_batch(3, |_| (0..500).map(|_| format!("{:016x}", dice.roll())).collect::<String>().repeat(60))
     }
 
     fn padded_batch(&self, rows: usize, mut padding: impl FnMut(usize) -> String) -> (u64, Batch) {

@@ -76,11 +76,11 @@ fn templated(random: &mut Random, kind: u64, i: usize) -> Rec {
         3 => format!("{}.{}.{}.{} 010.1.1.1 256.1.1.{}", n % 256, n % 3, n % 255, n % 10, n % 300),
         4 => format!("{{\"t\":\"2024-01-{:02}T{:02}:00:{:02}Z\",\"v\":{}}}", n % 33, n % 25, n % 61, n as i64),
         5 => format!("{}{}{}", "0".repeat(n as usize % 4), n % 100, [".0", ".", "e5", "E-5", "", "-"][n as usize % 6]),
-        6 => format!("{{\"a\":{{\"b\":[{}]}},\"a\":null{}}}", n % 5, if n % 9 == 0 { "" } else { "," }),
+        6 => format!("{{\"a\":{{\"b\":[{}]}},\"a\":null{}}}", n % 5, if n.is_multiple_of(9) { "" } else { "," }),
         7 => format!("\"{}\" '{}' \\{} \u{1}", n % 5, "q\"".repeat(n as usize % 3), n % 3),
         8 => format!("a=1 b= c=\"\" =d {}= \t{}", n % 4, n % 2),
         9 => format!("1{}", "9".repeat(n as usize % 25)),
-        10 => format!("line {i} of the file{}", if n % 50 == 0 { "\r" } else { "" }),
+        10 => format!("line {i} of the file{}", if n.is_multiple_of(50) { "\r" } else { "" }),
         _ => format!("-{} +{} {}", n % 3, n % 1000, i64::MIN.wrapping_add((n % 3) as i64)),
     };
     at(random, line)

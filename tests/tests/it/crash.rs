@@ -102,7 +102,7 @@ impl Scene {
 /// Appends until the disk is gone.
 async fn write(store: Store, tenant: Tenant, ledger: Arc<Ledger>, rows: usize) {
     for n in 0.. {
-        let (number, batch) = if (n + rows) % 40 == 5 { ledger.large_batch() } else { ledger.batch(1 + (rows + n) % 17) };
+        let (number, batch) = if (n + rows) % 120 == 9 { ledger.large_batch() } else { ledger.batch(1 + (rows + n) % 17) };
         match store.append(&tenant, batch).await {
             Ok(()) => ledger.keep(number),
             Err(e) if e.kind() == haystore::ErrorKind::Busy => tokio::time::sleep(Duration::from_millis(1)).await,
@@ -140,7 +140,7 @@ async fn job(store: Store, tenant: Tenant, pieces: Arc<Vec<(u64, haystore::Batch
 #[test]
 fn power_cuts_lose_and_double_nothing() {
     for_seeds(10, |seed| async move {
-        let disk = if seed % 3 == 0 { SimDisk::new() } else { SimDisk::seeded(seed) };
+        let disk = if seed.is_multiple_of(3) { SimDisk::new() } else { SimDisk::seeded(seed) };
         Scene::new(disk, seed).rounds(6).await.unwrap();
     });
 }

@@ -126,7 +126,7 @@ fn every_search_under_load_sees_each_record_once() {
             tasks.push(tokio::spawn(write(store.clone(), tenant.clone(), ledger.clone(), stop.clone(), writer)));
         }
         tasks.push(tokio::spawn(tidy(store.clone(), stop.clone())));
-        let (ends, mut before, mut searches) = (Instant::now() + Duration::from_secs(5) * factor() as u32, 0, 0);
+        let (ends, mut before, mut searches) = (Instant::now() + Duration::from_secs(5) * factor() as u32, 0, 0_usize);
         while Instant::now() < ends {
             let kept = ledger.kept_records();
             let found = store.search(&tenant, search_all(Query::needle("row="))).await.unwrap().records.len();
@@ -135,7 +135,7 @@ fn every_search_under_load_sees_each_record_once() {
             assert!(found <= tried, "{tried} records were sent before the end of a search that found {found}");
             assert!(found >= before, "{before} records were found before, now {found}");
             (before, searches) = (found, searches + 1);
-            if searches % 8 == 0 {
+            if searches.is_multiple_of(8) {
                 let kept_before = ledger.kept();
                 ledger.check_under_load(&kept_before, &everything(&store, &tenant).await.unwrap()).unwrap();
             }
