@@ -49,7 +49,9 @@ impl Child {
     }
 
     /// Asks it to stop, as a service manager does.
-    pub fn stop(&self) -> Result<()> {
+    pub fn stop(&mut self) -> Result<()> {
+        // It may be gone before it is looked at again.
+        self.peak = self.used().peak_rss;
         let status = Command::new("kill").args(["-TERM", &self.id]).status().context("cannot run kill")?;
         ensure!(status.success(), "the process could not be stopped");
         Ok(())

@@ -45,7 +45,7 @@ impl Server {
     }
 
     /// Stops it; what it used from its start on, the last flush counted.
-    pub fn stop(self) -> Result<Used> {
+    pub fn stop(mut self) -> Result<Used> {
         self.child.stop()?;
         self.child.end()
     }

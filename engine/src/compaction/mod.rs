@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 use crate::manifest::Delta;
 use crate::record::Tenant;
 use crate::store::{Shared, is_passing};
+use futures_util::StreamExt;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// What compaction did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,20 +36,51 @@ pub(crate) async fn all(shared: &Arc<Shared>, everything: bool) -> Result<Compac
     let mut done = Compacted::default();
     let state = shared.manifest.refresh().await?;
     let tenants: Vec<Tenant> = state.tenants().cloned().collect();
-    for tenant in tenants {
-        while let Some(task) = plan::next(&shared.manifest.state(), &tenant, everything) {
-            match merge::run(shared, &tenant, task, &mut done).await {
-                Ok(()) => {}
-                Err(error) if is_passing(&error) && !everything => {
-                    tracing::warn!(%error, %tenant, "compaction was given up; it is tried again");
-                    break;
-                }
-                Err(error) => return Err(error),
-            }
-        }
+    let room = Semaphore::new(units(shared.options.compacted_group_bytes) as usize);
+    let each = tenants.into_iter().map(|tenant| of_tenant(shared, tenant, everything, &room));
+    let mut running = futures_util::stream::iter(each).buffer_unordered(MERGES_MAX);
+    while let Some(one) = running.next().await {
+        done.add(&one?);
     }
+    drop(running);
     collect_garbage(shared, &mut done).await?;
     Ok(done)
+}
+
+/// Merges that run at once, each of another tenant. Small ones mostly wait for the object store; together they hold no more than a large one.
+const MERGES_MAX: usize = 8;
+
+/// What a merge of `bytes` of lines takes of the room that all merges share.
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).max(1)
+}
+
+async fn of_tenant(shared: &Arc<Shared>, tenant: Tenant, everything: bool, room: &Semaphore) -> Result<Compacted> {
+    let mut done = Compacted::default();
+    while let Some(task) = plan::next(&shared.manifest.state(), &tenant, everything) {
+        let bytes: u64 = task.inputs.iter().map(|p| p.part.line_bytes).sum();
+        let held = usize::try_from(bytes).unwrap_or(usize::MAX).min(shared.options.compacted_group_bytes);
+        let _room = room.acquire_many(units(held)).await.map_err(|_| Error::internal("compaction is closed"))?;
+        match merge::run(shared, &tenant, task, &mut done).await {
+            Ok(()) => {}
+            Err(error) if is_passing(&error) && !everything => {
+                tracing::warn!(%error, %tenant, "compaction was given up; it is tried again");
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+impl Compacted {
+    fn add(&mut self, other: &Compacted) {
+        self.replaced += other.replaced;
+        self.written += other.written;
+        self.line_bytes += other.line_bytes;
+        self.stored_bytes += other.stored_bytes;
+        self.deleted += other.deleted;
+    }
 }
 
 /// Deletes objects that no state has named for longer than the grace period.

@@ -85,7 +85,7 @@ impl Options {
             query_bytes_max: 2 * part,
             encoders: (3 * part / ENCODE_FACTOR / group_bytes).clamp(1, threads),
             group_bytes,
-            compacted_group_bytes: part.clamp(1 << 20, 32 << 20),
+            compacted_group_bytes: (part / 2).clamp(1 << 20, 32 << 20),
             segment_bytes_max: part.clamp(1 << 20, 64 << 20),
             ..self
         }

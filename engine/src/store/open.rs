@@ -15,6 +15,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 
+/// Bytes of a WAL file: the newest stays when all is flushed, and recovery reads a file at a time.
+const WAL_FILE_BYTES: u64 = 16 << 20;
 /// Batches that recovery hands over at once.
 const RECOVERY_QUEUE: usize = 4;
 
@@ -82,7 +84,8 @@ impl Store {
 /// Locks the WAL, fences whoever wrote under its name before, replays what is not published, and opens it for appending.
 async fn start_writer(shared: &Arc<Shared>, disk: Arc<dyn Disk>, dir: &Path) -> Result<()> {
     let path = dir.to_path_buf();
-    let folder = blocking(move || WalFolder::open(disk, &path, WalOptions::default())).await?;
+    let folder =
+        blocking(move || WalFolder::open(disk, &path, WalOptions { file_bytes_max: WAL_FILE_BYTES, ..WalOptions::default() })).await?;
     let id = folder.identity();
     let writer = shared.manifest.register_writer(id).await?;
     let (memtables, wake, flush_bytes) = (shared.memtables.clone(), shared.wake.clone(), shared.options.flush_bytes);
