@@ -309,9 +309,9 @@ impl Bench<'_> {
     }
 
     fn many_scan(&mut self, step: &'static str, state: &'static str, store: &Path, sums: &many::Sums, needle: &many::Needle) -> Result<()> {
-        let mut server = self.server(store)?;
+        let server = self.server(store)?;
         self.search(&server, state, std::slice::from_ref(needle))?;
-        many::scan(&mut server, sums)?;
+        many::scan(&server, sums)?;
         let used = server.stop()?;
         self.row(step, sums.values().map(|s| s.bytes).sum(), used, None);
         Ok(())

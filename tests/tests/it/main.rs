@@ -1,6 +1,4 @@
 //! The engine through its public calls: against a model, under crashes and faults, with damaged bytes, with readers and writers at once.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
-
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking, as tests do")]
 
 mod bytes;
