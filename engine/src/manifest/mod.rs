@@ -7,7 +7,7 @@
 //! What holds:
 //! - Versions are dense; a delta names the commit it follows; a delta object never changes.
 //! - A commit reported as done is in history exactly once; an unknown outcome is reported as an error, and the next call finds out first.
-//! - A state is judged by one pure function ([`delta::apply`]), by committer and reader alike.
+//! - A state is judged by one pure function (`delta::apply`), by committer and reader alike.
 //! - History is removed from the front only (checkpoints first, then deltas, ascending), and only what a checkpoint older than the grace
 //!   period replaces. Who relies on 'version n + 1 is absent, so n is the newest' after longer than a quarter of that proves
 //!   first that his own checkpoint, and its delta, are still there.
