@@ -83,7 +83,7 @@ pub struct Args {
 }
 
 /// Needles looked for, of each sort.
-const NEEDLES: u64 = 9;
+const NEEDLES: u64 = 5;
 
 /// Removes the folder at the end, also of a failed run.
 struct Folder(PathBuf);
