@@ -3,7 +3,7 @@
 use crate::encoding::typed::{FixedClass, Type};
 use crate::shape::Part;
 use crate::shape::time::Layout;
-use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
+use crate::wire::{Reader, WireResult, put_bytes, put_varint};
 
 /// Columns nest at most so deep; the writer stays far below.
 pub const DEPTH_MAX: u32 = 64;
@@ -413,9 +413,4 @@ fn take_area(reader: &mut Reader<'_>) -> WireResult<Area> {
         Ok(Frame { stored, compressed, crc: r.u32()? })
     })?;
     Ok(Area { pieces, frames })
-}
-
-/// Appends a signed number; here so that the row group's own fields use the same forms.
-pub fn put_number(out: &mut Vec<u8>, value: i64) {
-    put_signed(out, value);
 }

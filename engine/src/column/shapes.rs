@@ -123,9 +123,9 @@ fn has_json(shapes: &Shapes) -> bool {
 impl Encoder {
     /// Takes values apart into shapes and slots; `None` when they have too little in common.
     pub(super) fn shapes(&mut self, arena: &[u8], spans: &[Span], domain: u32, grain: Grain, hint: Hint) -> Result<Option<u32>> {
-        let Some(mut parsed) = parse(arena, spans, grain, hint.lines) else { return Ok(None) };
-        let order = rank(&mut parsed);
-        let (mut children, layouts) = lay_out(arena, &parsed, &order, grain);
+        let Some(parsed) = parse(arena, spans, grain, hint.lines) else { return Ok(None) };
+        let order = rank(&parsed);
+        let (mut children, layouts) = lay_out(arena, &parsed, &order);
         let rows = deal(&parsed, spans, &layouts, &mut children, &self.domains[domain as usize].ends, &order);
         let whole = rows.iter().any(|&r| r as usize == order.len());
         drop(parsed.slots);
@@ -164,7 +164,7 @@ fn to_column(part: Part<usize>, columns: &[u32]) -> Part<u32> {
 }
 
 /// The shapes kept, most frequent first; values of the others are made whole.
-fn rank(parsed: &mut Parsed) -> Vec<u32> {
+fn rank(parsed: &Parsed) -> Vec<u32> {
     let shapes = &parsed.shapes;
     let kept = |&id: &u32| shapes.counts[id as usize] >= TEXT_VALUES_MIN || json::template(&shapes.keys[id as usize]).is_some();
     let mut order: Vec<u32> = (0..shapes.keys.len() as u32).filter(kept).collect();
@@ -173,8 +173,7 @@ fn rank(parsed: &mut Parsed) -> Vec<u32> {
 }
 
 /// The columns needed, the first of them for whole values, and the parts of each shape.
-fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32], grain: Grain) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
-    let _ = grain;
+fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
     let new_child = |slot| Child { spans: Vec::new(), ends: Vec::new(), slot };
     let mut children = vec![new_child(SlotKind::Verbatim)];
     let mut by_path: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
