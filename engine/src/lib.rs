@@ -5,6 +5,7 @@
 struct ReadmeExamples;
 
 pub mod error;
+mod packing;
 pub mod wire;
 
 pub mod record;

@@ -3,12 +3,14 @@
 //! Every stored byte is checked against its checksum before it is decoded; whatever else is wrong is an error that
 //! names the object and the row group's offset in it.
 
+use super::assemble::{Child, Program};
 use super::frames::Unpacker;
 use super::plan::{Column, Kind, Plan};
+pub use super::values::{Numbers, Slice, Values};
 use crate::encoding::out::Out;
+use crate::encoding::print::Printer;
 use crate::encoding::{dictionary, integers, text};
 use crate::error::{Error, Result};
-use crate::shape::Part;
 use crate::wire::WireError;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,155 +33,8 @@ impl Source {
     }
 }
 
-/// Byte strings, in one of the forms in which columns give them.
-#[derive(Debug)]
-pub enum Values {
-    /// Every value is this one.
-    Constant(Vec<u8>),
-    /// Values back to back.
-    Text {
-        /// The bytes.
-        data: Vec<u8>,
-        /// End of each value.
-        ends: Vec<u32>,
-    },
-    /// Entries of a dictionary.
-    Entries {
-        /// Entry numbers, each below the number of entries.
-        ids: Vec<u32>,
-        /// The entries, as [`Values::Text`].
-        entries: Arc<Values>,
-    },
-}
-
-impl Values {
-    /// Value `index`.
-    pub fn get(&self, index: usize) -> &[u8] {
-        match self {
-            Values::Constant(value) => value,
-            Values::Text { data, ends } => {
-                let start = if index == 0 { 0 } else { ends[index - 1] as usize };
-                &data[start..ends[index] as usize]
-            }
-            Values::Entries { ids, entries } => entries.get(ids[index] as usize),
-        }
-    }
-}
-
-/// The values of one column in one row range.
-#[derive(Debug, Clone)]
-pub struct Slice {
-    values: Arc<Values>,
-    start: usize,
-    len: usize,
-}
-
-impl Slice {
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Value `index`, counted from the range's first.
-    pub fn get(&self, index: usize) -> &[u8] {
-        self.values.get(self.start + index)
-    }
-
-    /// Bytes of all values together.
-    pub fn bytes(&self) -> usize {
-        match (&*self.values, self.as_text()) {
-            (_, Some((data, _))) => data.len(),
-            (Values::Constant(value), _) => value.len() * self.len,
-            _ => (0..self.len).map(|i| self.get(i).len()).sum(),
-        }
-    }
-
-    /// The bytes of all values back to back and their ends, when they lie so: the whole range and nothing else.
-    pub fn as_text(&self) -> Option<(&[u8], &[u32])> {
-        match &*self.values {
-            Values::Text { data, ends } if self.start == 0 && ends.len() == self.len => Some((data, ends)),
-            _ => None,
-        }
-    }
-}
-
-/// Numbers of one column in one row range.
-#[derive(Debug, Clone)]
-pub struct Numbers {
-    page: Arc<Vec<u64>>,
-    range: Range<usize>,
-}
-
-impl Numbers {
-    /// The numbers as stored.
-    pub fn raw(&self) -> &[u64] {
-        &self.page[self.range.clone()]
-    }
-
-    /// Number `index` of a column of numbers.
-    pub fn get(&self, index: usize) -> Option<i64> {
-        self.raw().get(index).map(|&n| (n ^ 1 << 63) as i64)
-    }
-}
-
-/// A composite column's shapes, ready to run.
-#[derive(Debug)]
-struct Program {
-    literals: Vec<u8>,
-    shapes: Vec<Vec<Step>>,
-    children: Vec<u32>,
-}
-
-#[derive(Debug)]
-enum Step {
-    /// Place and length in the literals.
-    Literal(usize, usize),
-    Slot(usize),
-}
-
-/// Gives the values of a slice one after the other.
-struct Feed<'a> {
-    ids: Option<&'a [u32]>,
-    data: &'a [u8],
-    ends: &'a [u32],
-    /// Index of the next value, or of its id.
-    at: usize,
-    left: usize,
-}
-
-impl<'a> Feed<'a> {
-    fn new(slice: &'a Slice) -> Self {
-        let (ids, text) = match &*slice.values {
-            Values::Entries { ids, entries } => (Some(&ids[..]), &**entries),
-            other => (None, other),
-        };
-        let (data, ends) = match text {
-            Values::Text { data, ends } => (&data[..], &ends[..]),
-            // Constants are folded into the literals; a dictionary's entries are text.
-            _ => (&[][..], &[][..]),
-        };
-        Feed { ids, data, ends, at: slice.start, left: slice.len }
-    }
-
-    /// The arena, place and length of the next value.
-    #[inline]
-    fn next(&mut self) -> Option<(&'a [u8], usize, usize)> {
-        self.left = self.left.checked_sub(1)?;
-        let index = match self.ids {
-            Some(ids) => *ids.get(self.at)? as usize,
-            None => self.at,
-        };
-        self.at += 1;
-        let end = *self.ends.get(index)? as usize;
-        let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? as usize };
-        Some((self.data, start, end - start))
-    }
-}
+/// Entries of larger dictionaries are copied together before composite values are: many loads at once hide what each of them waits for.
+const GATHERED_BYTES_MIN: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -290,21 +145,22 @@ impl Decoder {
             Kind::Dictionary(dictionary) => return self.entry_slice(column, *dictionary, range, here),
             Kind::Number(type_) => {
                 let numbers = self.numbers(column, range)?;
-                let (mut out, mut ends) = (Out::with_room(here.len() * 8), Vec::with_capacity(here.len()));
+                let (mut out, mut ends) = self.buffers(column);
+                let mut printer = Printer::new(*type_);
                 for &number in numbers.raw() {
-                    type_.print((number ^ 1 << 63) as i64, &mut out);
+                    printer.print((number ^ 1 << 63) as i64, &mut out);
                     ends.push(self.end_of(out.len())?);
                 }
-                whole(out.into_vec(), ends)
+                Slice::whole(out.into_memory(), ends)
             }
             Kind::Escaped(child) => {
                 let plain = self.values(*child, range)?;
-                let (mut data, mut ends) = (Vec::new(), Vec::with_capacity(plain.len()));
+                let (mut out, mut ends) = self.buffers(column);
                 for index in 0..plain.len() {
-                    escape(plain.get(index), &mut data);
-                    ends.push(self.end_of(data.len())?);
+                    escape(plain.get(index), &mut out);
+                    ends.push(self.end_of(out.len())?);
                 }
-                whole(data, ends)
+                Slice::whole(out.into_memory(), ends)
             }
             Kind::Shapes(_) => self.assemble(column, range)?,
         };
@@ -434,7 +290,7 @@ impl Decoder {
 
     fn text_slice(&mut self, column: u32, range: usize, here: Range<usize>) -> Result<Slice> {
         if here.is_empty() {
-            return Ok(whole(Vec::new(), Vec::new()));
+            return Ok(Slice::whole(Vec::new(), Vec::new()));
         }
         let (page, start, len) = self.page_of(self.plan.columns[column as usize].domain, range)?;
         let values = match &self.caches[column as usize].text {
@@ -456,7 +312,7 @@ impl Decoder {
 
     fn entry_slice(&mut self, column: u32, dictionary: u32, range: usize, here: Range<usize>) -> Result<Slice> {
         if here.is_empty() {
-            return Ok(whole(Vec::new(), Vec::new()));
+            return Ok(Slice::whole(Vec::new(), Vec::new()));
         }
         let (page, start, _) = self.page_of(self.plan.columns[column as usize].domain, range)?;
         let values = match &self.caches[column as usize].text {
@@ -480,94 +336,66 @@ impl Decoder {
     fn assemble(&mut self, column: u32, range: usize) -> Result<Slice> {
         let program = self.program(column);
         let ids = self.numbers(column, range)?;
-        let mut slices = Vec::with_capacity(program.children.len());
+        let mut children = Vec::with_capacity(program.children.len());
         for &child in &program.children {
-            let domain = self.plan.columns[child as usize].domain as usize;
-            let empty = self.plan.domains[domain].range(range).is_empty();
-            slices.push(if empty { whole(Vec::new(), Vec::new()) } else { self.values(child, range)? });
+            children.push(self.child(child, range)?);
         }
-        let mut feeds: Vec<Feed<'_>> = slices.iter().map(Feed::new).collect();
-        let mut out = Out::with_room(1 << 16);
-        let mut ends = Vec::with_capacity(ids.raw().len());
-        for &id in ids.raw() {
-            let steps =
-                usize::try_from(id).ok().and_then(|id| program.shapes.get(id)).ok_or_else(|| self.source.corrupt("no such shape"))?;
-            for step in steps {
-                match step {
-                    Step::Literal(at, len) => out.put(&program.literals, *at, *len),
-                    Step::Slot(child) => match feeds[*child].next() {
-                        Some((arena, at, len)) => out.put(arena, at, len),
-                        None => return Err(self.source.corrupt("shapes need more values than their columns have")),
-                    },
+        let (mut out, mut ends) = self.buffers(column);
+        program.run(ids.raw(), &children, &mut out, &mut ends).map_err(|what| self.source.corrupt(what))?;
+        Ok(Slice::whole(out.into_memory(), ends))
+    }
+
+    /// The values of a column that is part of a composite one.
+    fn child(&mut self, column: u32, range: usize) -> Result<Child> {
+        let Column { domain, kind } = &self.plan.columns[column as usize];
+        if self.plan.domains[*domain as usize].range(range).is_empty() {
+            return Ok(Child::Text(Slice::whole(Vec::new(), Vec::new())));
+        }
+        match *kind {
+            Kind::Same(other) => self.child(other, range),
+            Kind::Number(type_) => Ok(Child::Numbers(self.numbers(column, range)?, type_)),
+            Kind::Dictionary(_) => {
+                let slice = self.values(column, range)?;
+                match &*slice.values {
+                    Values::Entries { ids, entries } if entries.text_bytes() > GATHERED_BYTES_MIN => {
+                        let (mut out, mut ends) = self.buffers(column);
+                        entries.gather(&ids[slice.start..slice.start + slice.len], &mut out, &mut ends);
+                        self.end_of(out.len())?;
+                        let slice = Slice::whole(out.into_memory(), ends);
+                        self.caches[column as usize].range = Some((range, slice.clone()));
+                        Ok(Child::Text(slice))
+                    }
+                    _ => Ok(Child::Text(slice)),
                 }
             }
-            ends.push(self.end_of(out.len())?);
+            _ => Ok(Child::Text(self.values(column, range)?)),
         }
-        if feeds.iter().any(|f| f.left > 0) {
-            return Err(self.source.corrupt("shapes need fewer values than their columns have"));
-        }
-        Ok(whole(out.into_vec(), ends))
+    }
+
+    /// Empty buffers: those of the column's last range when nobody holds it any more.
+    fn buffers(&mut self, column: u32) -> (Out, Vec<u32>) {
+        let last = self.caches[column as usize].range.take().and_then(|(_, slice)| slice.into_buffers());
+        let (data, mut ends) = last.unwrap_or_default();
+        ends.clear();
+        (Out::reuse(data), ends)
     }
 
     fn program(&mut self, column: u32) -> Arc<Program> {
         if let Some(program) = &self.programs[column as usize] {
             return program.clone();
         }
-        let program = Arc::new(compile(&self.plan, column));
+        let program = Arc::new(Program::new(&self.plan, column));
         self.programs[column as usize] = Some(program.clone());
         program
     }
 }
 
-fn whole(data: Vec<u8>, ends: Vec<u32>) -> Slice {
-    let len = ends.len();
-    Slice { values: Arc::new(Values::Text { data, ends }), start: 0, len }
-}
-
-fn escape(plain: &[u8], out: &mut Vec<u8>) {
+fn escape(plain: &[u8], out: &mut Out) {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'\\', b'"', &plain[at..]) {
-        out.extend_from_slice(&plain[at..at + found]);
-        out.extend_from_slice(&[b'\\', plain[at + found]]);
+        out.put(plain, at, found);
+        out.put_long(&[b'\\', plain[at + found]]);
         at += found + 1;
     }
-    out.extend_from_slice(&plain[at..]);
-}
-
-/// Folds constants into literals and numbers the children.
-fn compile(plan: &Plan, column: u32) -> Program {
-    let mut program = Program { literals: Vec::new(), shapes: Vec::new(), children: Vec::new() };
-    let Kind::Shapes(shapes) = &plan.columns[column as usize].kind else { return program };
-    let mut numbers: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
-    for shape in shapes {
-        let mut steps = Vec::with_capacity(shape.len());
-        let mut literal = program.literals.len();
-        for part in shape {
-            let child = match part {
-                Part::Literal(bytes) => {
-                    program.literals.extend_from_slice(bytes);
-                    continue;
-                }
-                Part::Slot(child) => *child,
-            };
-            if let Kind::Constant(value) = &plan.columns[child as usize].kind {
-                program.literals.extend_from_slice(value);
-                continue;
-            }
-            if program.literals.len() > literal {
-                steps.push(Step::Literal(literal, program.literals.len() - literal));
-                literal = program.literals.len();
-            }
-            let children = &mut program.children;
-            steps.push(Step::Slot(*numbers.entry(child).or_insert_with(|| {
-                children.push(child);
-                children.len() - 1
-            })));
-        }
-        if program.literals.len() > literal {
-            steps.push(Step::Literal(literal, program.literals.len() - literal));
-        }
-        program.shapes.push(steps);
-    }
-    program
+    out.put(plain, at, plain.len() - at);
 }

@@ -3,12 +3,13 @@
 //! Choices never decide correctness: whoever encodes a row group decodes it again and compares.
 
 use super::dictionary::{Builder, Distinct};
-use super::frames::{self, Compressor};
+use super::frames;
 use super::plan::{Column, Domain, Kind, Plan, Shape};
 use crate::encoding::integers::{self, IntCoding};
 use crate::encoding::typed::{FixedClass, Type};
 use crate::encoding::{Piece, text};
 use crate::error::Result;
+use crate::packing;
 use crate::shape::text::Grain;
 use crate::shape::{Part, SlotKind, Span};
 use hashbrown::HashMap;
@@ -47,7 +48,6 @@ pub(super) struct Hint {
 pub struct Encoder {
     pub(super) ranges: usize,
     pub(super) effort: Effort,
-    compressor: Compressor,
     pub(super) domains: Vec<Domain>,
     domain_index: HashMap<Domain, u32, foldhash::fast::FixedState>,
     pub(crate) columns: Vec<Column>,
@@ -63,14 +63,10 @@ pub struct Encoder {
 
 impl Encoder {
     /// An encoder of rows in `ranges` row ranges.
-    ///
-    /// # Errors
-    /// When zstd has no memory.
-    pub fn new(ranges: usize, effort: Effort) -> Result<Self> {
-        Ok(Encoder {
+    pub fn new(ranges: usize, effort: Effort) -> Self {
+        Encoder {
             ranges,
             effort,
-            compressor: Compressor::new(effort.zstd)?,
             domains: Vec::new(),
             domain_index: HashMap::default(),
             columns: Vec::new(),
@@ -80,7 +76,7 @@ impl Encoder {
             classes: HashMap::default(),
             numbers: HashMap::default(),
             line_shapes: Vec::new(),
-        })
+        }
     }
 
     /// The number of the domain with these range ends.
@@ -142,9 +138,9 @@ impl Encoder {
             dictionary_plans.push(finished.plan);
             fences.push(finished.fences);
         }
-        let dictionary_area = frames::pack(&dictionary_pieces.iter().collect::<Vec<_>>(), &mut self.compressor, out)?;
+        let dictionary_area = frames::pack(&dictionary_pieces.iter().collect::<Vec<_>>(), self.effort.zstd, out)?;
         self.pages.sort_unstable_by_key(|p| (p.0, p.1, p.2));
-        let data_area = frames::pack(&self.pages.iter().map(|p| &p.3).collect::<Vec<_>>(), &mut self.compressor, out)?;
+        let data_area = frames::pack(&self.pages.iter().map(|p| &p.3).collect::<Vec<_>>(), self.effort.zstd, out)?;
         let plan = Plan {
             ranges: self.ranges as u32,
             domains: self.domains,
@@ -313,7 +309,7 @@ impl Encoder {
                 Some(coding) => coding,
                 None => {
                     let mut failed = None;
-                    let chosen = integers::choose(values, self.effort.pco, |bytes| match self.compressor.compress(bytes) {
+                    let chosen = integers::choose(values, self.effort.pco, |bytes| match packing::compress(bytes, self.effort.zstd) {
                         Ok(compressed) => compressed.len(),
                         Err(error) => {
                             failed = Some(error);

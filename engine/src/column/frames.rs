@@ -9,6 +9,7 @@
 use super::plan::{Area, Frame};
 use crate::encoding::Piece;
 use crate::error::{Error, Result};
+use crate::packing;
 
 /// Pieces of at least so many bytes have a frame of their own.
 pub const OWN_FRAME_BYTES: usize = haystore_format::constants::OWN_FRAME_BYTES;
@@ -50,42 +51,11 @@ pub fn layout(pieces: &[(u32, bool)]) -> (Vec<Address>, Vec<u64>) {
     (addresses, frames)
 }
 
-/// Compresses bytes, keeping its context.
-pub struct Compressor {
-    context: zstd::bulk::Compressor<'static>,
-    scratch: Vec<u8>,
-}
-
-impl Compressor {
-    /// A compressor of zstd level `level`.
-    ///
-    /// # Errors
-    /// When zstd has no memory.
-    pub fn new(level: i32) -> Result<Self> {
-        let fail = |e| Error::io("zstd", e);
-        let mut context = zstd::bulk::Compressor::new(level).map_err(fail)?;
-        context.set_parameter(zstd::zstd_safe::CParameter::ContentSizeFlag(false)).map_err(fail)?;
-        context.set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(false)).map_err(fail)?;
-        Ok(Compressor { context, scratch: Vec::new() })
-    }
-
-    /// The compressed bytes; valid until the next call.
-    ///
-    /// # Errors
-    /// When zstd fails.
-    pub fn compress(&mut self, bytes: &[u8]) -> Result<&[u8]> {
-        self.scratch.clear();
-        self.scratch.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
-        self.context.compress_to_buffer(bytes, &mut self.scratch).map_err(|e| Error::io("zstd", e))?;
-        Ok(&self.scratch)
-    }
-}
-
 /// Packs pieces, in order, into frames appended to `out`.
 ///
 /// # Errors
 /// When zstd fails or an area passes 4 GiB.
-pub fn pack(pieces: &[&Piece], compressor: &mut Compressor, out: &mut Vec<u8>) -> Result<Area> {
+pub fn pack(pieces: &[&Piece], level: i32, out: &mut Vec<u8>) -> Result<Area> {
     let lengths: Vec<(u32, bool)> = pieces
         .iter()
         .map(|p| u32::try_from(p.bytes.len()).map(|len| (len, p.hard)).map_err(|_| Error::limit("a page passes 4 GiB")))
@@ -98,10 +68,13 @@ pub fn pack(pieces: &[&Piece], compressor: &mut Compressor, out: &mut Vec<u8>) -
         hard[address.frame as usize] = piece.hard;
     }
     let mut frames = Vec::with_capacity(buffers.len());
+    let mut compressed = Vec::new();
     for (buffer, hard) in buffers.iter().zip(hard) {
-        let compressed = if hard { &[][..] } else { compressor.compress(buffer)? };
+        if !hard {
+            packing::compress_into(buffer, level, &mut compressed)?;
+        }
         let shorter = !hard && compressed.len() < buffer.len();
-        let stored = if shorter { compressed } else { buffer };
+        let stored = if shorter { &compressed } else { buffer };
         frames.push(Frame { stored: stored.len() as u32, compressed: shorter, crc: crc32fast::hash(stored) });
         out.extend_from_slice(stored);
     }
@@ -179,11 +152,11 @@ impl Unpacker {
             return Err(fail("checksum does not match"));
         }
         let length = self.contents[index] as usize;
-        let contents =
-            if frame.compressed { zstd::bulk::decompress(stored, length).map_err(|_| fail("not a zstd frame"))? } else { stored.to_vec() };
-        if contents.len() != length {
-            return Err(fail("frame of another length"));
-        }
+        let contents = match frame.compressed {
+            true => packing::decompress(stored, length).ok_or_else(|| fail("not a zstd frame of its length"))?,
+            false if stored.len() == length => stored.to_vec(),
+            false => return Err(fail("frame of another length")),
+        };
         let contents = std::sync::Arc::new(contents);
         if (address.len as usize) < OWN_FRAME_BYTES {
             self.shared[index] = Some(contents.clone());
@@ -202,7 +175,7 @@ mod tests {
         fn pieces_are_found_again(pieces in prop::collection::vec((0usize..20_000, any::<bool>(), any::<u8>()), 0..40)) {
             let pieces: Vec<Piece> = pieces.into_iter().map(|(len, hard, fill)| Piece { bytes: vec![fill; len], hard }).collect();
             let mut out = b"before".to_vec();
-            let area = pack(&pieces.iter().collect::<Vec<_>>(), &mut Compressor::new(1).unwrap(), &mut out).unwrap();
+            let area = pack(&pieces.iter().collect::<Vec<_>>(), 1, &mut out).unwrap();
             let mut unpacker = Unpacker::new(&area, 6).unwrap();
             prop_assert_eq!(unpacker.stored_bytes() + 6, out.len() as u64);
             for (i, piece) in pieces.iter().enumerate().rev() {

@@ -5,9 +5,11 @@
 //! rows in every column, and any range can be rebuilt alone. Columns with equal counts share a *domain*.
 //! This module must not know about files, streams, time or queries.
 
+mod assemble;
 pub mod decode;
 mod dictionary;
 pub mod encode;
 mod frames;
 pub mod plan;
 mod shapes;
+pub mod values;

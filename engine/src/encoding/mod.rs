@@ -7,6 +7,7 @@
 pub mod dictionary;
 pub mod integers;
 pub mod out;
+pub mod print;
 pub mod text;
 pub mod typed;
 

@@ -1,7 +1,7 @@
 //! Appending many short runs of bytes fast: a copy of fixed length is a few instructions, one of any length is a call.
 
 /// Bytes copied at once.
-const STEP: usize = 32;
+pub const STEP: usize = 32;
 
 /// A growing buffer of bytes.
 #[derive(Debug, Default)]
@@ -51,14 +51,46 @@ impl Out {
         }
     }
 
+    /// The next [`STEP`] bytes, to be written to; [`Out::advance`] says how many of them count.
+    #[inline]
+    pub fn tail(&mut self) -> &mut [u8; STEP] {
+        if self.buffer.len() < self.len + STEP {
+            self.grow(self.len + STEP);
+        }
+        let (_, tail) = self.buffer.split_at_mut(self.len);
+        tail.first_chunk_mut().unwrap_or_else(|| unreachable!("there is room"))
+    }
+
+    /// Counts the first `len` bytes of [`Out::tail`], at most [`STEP`], as written.
+    #[inline]
+    pub fn advance(&mut self, len: usize) {
+        debug_assert!(len <= STEP && self.len + len <= self.buffer.len());
+        self.len += len;
+    }
+
+    #[cold]
+    fn grow(&mut self, end: usize) {
+        self.buffer.resize((end + STEP).max(self.buffer.len() * 2), 0);
+    }
+
+    /// A buffer in `memory`, whose contents do not matter.
+    pub fn reuse(memory: Vec<u8>) -> Self {
+        Out { buffer: memory, len: 0 }
+    }
+
     /// Appends `bytes`.
     pub fn put_long(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         if end > self.buffer.len() {
-            self.buffer.resize((end + STEP).max(self.buffer.len() * 2), 0);
+            self.grow(end);
         }
         self.buffer[self.len..end].copy_from_slice(bytes);
         self.len = end;
+    }
+
+    /// The bytes written, and whatever lies behind them.
+    pub fn into_memory(self) -> Vec<u8> {
+        self.buffer
     }
 
     /// The bytes written, as a vector.

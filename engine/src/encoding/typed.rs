@@ -1,7 +1,6 @@
 //! Values that are exactly what a number prints as: integers, zero-padded integers, decimals; and fixed-width
 //! classes of ids: hex, UUID, IPv4. A value belongs to a type only if printing the number gives its bytes back.
 
-use super::out::Out;
 use crate::shape::time::{self, Layout};
 
 /// The type that all values of a column share.
@@ -108,50 +107,6 @@ impl Type {
             _ => None,
         }
     }
-
-    /// Appends the text of a number of a numeric type.
-    pub fn print(self, number: i64, out: &mut Out) {
-        match self {
-            Type::Padded(width) => put_digits(out, number < 0, number.unsigned_abs(), usize::from(width)),
-            Type::Decimal(scale) => {
-                let unit = 10u64.pow(u32::from(scale.min(18)));
-                put_digits(out, number < 0, number.unsigned_abs() / unit, 1);
-                out.put_long(b".");
-                put_digits(out, false, number.unsigned_abs() % unit, usize::from(scale));
-            }
-            Type::Time(layout) => time::format(number, layout, out),
-            _ => put_digits(out, number < 0, number.unsigned_abs(), 1),
-        }
-    }
-}
-
-/// Appends `value` in decimal with at least `width` digits, at most 20, a `-` before it if wanted.
-fn put_digits(out: &mut Out, minus: bool, value: u64, width: usize) {
-    // Digits end at 21; what is behind them is room for the copy.
-    let mut buffer = [b'0'; 64];
-    let mut at = 21;
-    let mut left = value;
-    while left >= 100 {
-        let pair = left % 100;
-        left /= 100;
-        at -= 2;
-        buffer[at] = b'0' + (pair / 10) as u8;
-        buffer[at + 1] = b'0' + (pair % 10) as u8;
-    }
-    if left >= 10 {
-        at -= 2;
-        buffer[at] = b'0' + (left / 10) as u8;
-        buffer[at + 1] = b'0' + (left % 10) as u8;
-    } else {
-        at -= 1;
-        buffer[at] = b'0' + left as u8;
-    }
-    at = at.min(21 - width.min(20));
-    if minus {
-        at -= 1;
-        buffer[at] = b'-';
-    }
-    out.put(&buffer, at, 21 - at);
 }
 
 fn parse_digits(value: &[u8]) -> Option<i64> {
@@ -324,8 +279,8 @@ mod tests {
                 class.print(&packed, &mut out);
             }
             None => {
-                let mut text = Out::default();
-                type_.print(type_.number(value).unwrap(), &mut text);
+                let mut text = crate::encoding::out::Out::default();
+                crate::encoding::print::Printer::new(type_).print(type_.number(value).unwrap(), &mut text);
                 out = text.into_vec();
             }
         }

@@ -11,6 +11,7 @@ use super::row_group::{RowGroupMeta, Rows, Section, encode};
 use crate::column::decode::Source;
 use crate::column::encode::Effort;
 use crate::error::{Error, Result};
+use crate::packing;
 use crate::record::{Labels, Tenant};
 use crate::wire::{Reader, WireError, WireResult, put_bytes, put_signed, put_varint};
 
@@ -87,7 +88,7 @@ impl SegmentWriter {
         let mut raw = Vec::new();
         put_varint(&mut raw, self.footer.groups.len() as u64);
         self.footer.groups.iter().for_each(|g| put_group(&mut raw, g));
-        let stored = zstd::bulk::compress(&raw, 3).map_err(|e| Error::io("zstd", e))?;
+        let stored = packing::compress(&raw, 3)?;
         self.bytes.extend_from_slice(&stored);
         let mut trailer = Vec::with_capacity(TRAILER_BYTES);
         for length in [stored.len(), raw.len()] {
@@ -179,7 +180,7 @@ pub fn read_footer(name: &str, size: u64, tail: &[u8]) -> Result<std::result::Re
     if crc32fast::hash(stored) != crc {
         return Err(fail(footer_at, "checksum of the footer does not match"));
     }
-    let bytes = zstd::bulk::decompress(stored, raw as usize).map_err(|_| fail(footer_at, "not a zstd frame"))?;
+    let bytes = packing::decompress(stored, raw as usize).ok_or_else(|| fail(footer_at, "not a zstd frame of its length"))?;
     let footer = decode_footer(&bytes).map_err(|e| fail(footer_at, e.what))?;
     let mut end = MAGIC.len() as u64;
     for group in &footer.groups {

@@ -8,6 +8,7 @@ use crate::column::decode::{Decoder, Slice, Source};
 use crate::column::encode::{Effort, Encoder};
 use crate::column::plan::{Kind, Plan};
 use crate::error::{Error, Result};
+use crate::packing;
 use crate::record::{Format, Labels};
 use crate::shape::{Part, Span};
 use crate::wire::{Reader, WireError, WireResult, put_bytes, put_signed, put_varint};
@@ -146,7 +147,7 @@ fn may_lose(rows: &Rows, ends: &[u32], effort: Effort, len: usize) -> Result<boo
     let first = if middle == 0 { 0 } else { ends[middle - 1] as usize };
     let spans = &rows.line_spans[first..ends[middle] as usize];
     let sample: Vec<u8> = spans.iter().flat_map(|s| s.of(&rows.lines)).copied().collect();
-    let compressed = zstd::bulk::compress(&sample, effort.zstd).map_err(|e| Error::io("zstd", e))?.len();
+    let compressed = packing::compress(&sample, effort.zstd)?.len();
     Ok(compressed as u128 * rows.lines.len() as u128 <= len as u128 * sample.len().max(1) as u128 * 11 / 10)
 }
 
@@ -180,7 +181,7 @@ fn arena_of<'a>(values: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, Vec<Span>) 
 
 fn write(rows: &Rows, ends: &[u32], effort: Effort, columns: bool, out: &mut Vec<u8>) -> Result<RowGroupMeta> {
     let start = out.len();
-    let mut encoder = Encoder::new(ends.len(), effort)?;
+    let mut encoder = Encoder::new(ends.len(), effort);
     let domain = encoder.domain(ends.to_vec());
     let column = |encoder: &mut Encoder, arena: &[u8], spans: &[Span], domain| {
         if columns { encoder.lines(arena, spans, domain) } else { encoder.verbatim(arena, spans, domain) }
@@ -225,7 +226,7 @@ fn bounds(timestamps: &[i64]) -> RangeInclusive<i64> {
 }
 
 fn section(bytes: &[u8], level: i32, out: &mut Vec<u8>) -> Result<Section> {
-    let stored = zstd::bulk::compress(bytes, level).map_err(|e| Error::io("zstd", e))?;
+    let stored = packing::compress(bytes, level)?;
     let length = |n: usize| u32::try_from(n).map_err(|_| Error::limit("a row group's plan passes 4 GiB"));
     out.extend_from_slice(&stored);
     Ok(Section { stored: length(stored.len())?, raw: length(bytes.len())?, crc: crc32fast::hash(&stored) })
@@ -439,8 +440,7 @@ fn open_section(source: &Source, at: usize, section: Section) -> Result<Vec<u8>>
     if crc32fast::hash(stored) != section.crc {
         return Err(fail("checksum does not match"));
     }
-    let bytes = zstd::bulk::decompress(stored, section.raw as usize).map_err(|_| fail("not a zstd frame"))?;
-    if bytes.len() == section.raw as usize { Ok(bytes) } else { Err(fail("section of another length")) }
+    packing::decompress(stored, section.raw as usize).ok_or_else(|| fail("not a zstd frame of its length"))
 }
 
 type Root = (Vec<u32>, Vec<RangeInclusive<i64>>, Vec<Vec<Vec<u8>>>);

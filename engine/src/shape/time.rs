@@ -12,8 +12,6 @@
 //! | 4 | `May  3 00:00:01` (day padded with a space) | 1 January of a leap year |
 //! | 5 | `00:00:01` | midnight |
 
-use crate::encoding::out::Out;
-
 /// How a timestamp is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -172,16 +170,16 @@ pub fn parse(text: &[u8], layout: Layout) -> Option<i64> {
     seconds.checked_mul(layout.per_second())?.checked_add(number(&clock[9..])?)
 }
 
-/// The longest text, and room for a copy of fixed length.
-const TEXT_ROOM: usize = 64;
+/// Room for the longest text, 30 bytes.
+const TEXT_ROOM: usize = 32;
 
 /// A text being written.
-struct Text {
-    bytes: [u8; TEXT_ROOM],
+struct Text<'a> {
+    bytes: &'a mut [u8; TEXT_ROOM],
     len: usize,
 }
 
-impl Text {
+impl Text<'_> {
     fn put(&mut self, byte: u8) {
         self.bytes[self.len] = byte;
         self.len += 1;
@@ -195,40 +193,35 @@ impl Text {
     }
 }
 
-/// Appends the text of `value`. Years wrap into four digits; [`parse`] never gives such a value.
-pub fn format(value: i64, layout: Layout, out: &mut Out) {
-    let mut text = Text { bytes: [0; TEXT_ROOM], len: 0 };
-    let per_second = layout.per_second();
-    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    let (mut days, clock) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    if layout.family == 4 {
-        days = days.wrapping_add(LEAP_YEAR_DAY);
-    }
+/// Writes the date of a day since the family's origin; returns its length. Years wrap into four digits; [`parse`] never gives such a value.
+pub fn put_day(days: i64, layout: Layout, to: &mut [u8; TEXT_ROOM]) -> usize {
+    let mut text = Text { bytes: to, len: 0 };
+    let days = if layout.family == 4 { days.wrapping_add(LEAP_YEAR_DAY) } else { days };
     if layout.family < 5 {
         put_date(&mut text, layout.family, days);
     }
-    text.put_two(clock / 3_600);
-    text.put(b':');
-    text.put_two(clock / 60 % 60);
-    text.put(b':');
-    text.put_two(clock % 60);
-    if layout.digits > 0 {
-        text.put(layout.separator);
-        let start = text.len;
-        text.len += usize::from(layout.digits);
-        let mut left = fraction;
-        for byte in text.bytes[start..text.len].iter_mut().rev() {
-            *byte = b'0' + (left % 10) as u8;
-            left /= 10;
-        }
-    }
-    out.put(&text.bytes, 0, text.len);
+    text.len
 }
 
-fn put_date(text: &mut Text, family: u8, days: i64) {
+/// Writes the clock of a second of a day behind the first `len` bytes, up to and with the separator of a fraction; returns the length of all.
+pub fn put_clock(second: u32, layout: Layout, len: usize, to: &mut [u8; TEXT_ROOM]) -> usize {
+    let mut text = Text { bytes: to, len };
+    let second = i64::from(second);
+    text.put_two(second / 3_600);
+    text.put(b':');
+    text.put_two(second / 60 % 60);
+    text.put(b':');
+    text.put_two(second % 60);
+    if layout.digits > 0 {
+        text.put(layout.separator);
+    }
+    text.len
+}
+
+fn put_date(text: &mut Text<'_>, family: u8, days: i64) {
     let (year, month, day) = date_of(days);
     let name = &MONTHS[(month as usize - 1) * 3..][..3];
-    let put_year = |text: &mut Text| {
+    let put_year = |text: &mut Text<'_>| {
         text.put_two(year.div_euclid(100));
         text.put_two(year);
     };
@@ -263,7 +256,14 @@ fn put_date(text: &mut Text, family: u8, days: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::out::Out;
+    use crate::encoding::print::Printer;
+    use crate::encoding::typed::Type;
     use proptest::prelude::*;
+
+    fn format(value: i64, layout: Layout, out: &mut Out) {
+        Printer::new(Type::Time(layout)).print(value, out);
+    }
 
     fn round_trip(text: &str) -> Option<i64> {
         let layout = find(text.as_bytes(), 0)?;
