@@ -11,6 +11,7 @@ use crate::encoding::{Piece, text};
 use crate::error::Result;
 use crate::packing;
 use crate::shape::text::Grain;
+use crate::shape::time::Times;
 use crate::shape::{Part, SlotKind, Span};
 use hashbrown::HashMap;
 use std::hash::{BuildHasher, Hasher};
@@ -309,7 +310,8 @@ impl Encoder {
                 Some(coding) => coding,
                 None => {
                     let mut failed = None;
-                    let chosen = integers::choose(values, self.effort.pco, |bytes| match packing::compress(bytes, self.effort.zstd) {
+                    let sample = &values[..values.len().min(2 * SAMPLE)];
+                    let chosen = integers::choose(sample, self.effort.pco, |bytes| match packing::compress(bytes, self.effort.zstd) {
                         Ok(compressed) => compressed.len(),
                         Err(error) => {
                             failed = Some(error);
@@ -345,6 +347,7 @@ fn sequence_hash(arena: &[u8], spans: &[Span]) -> u64 {
 /// The type that all values share, and their numbers when it is numeric.
 fn common_type(arena: &[u8], spans: &[Span]) -> Option<(Type, Vec<i64>)> {
     let mut type_ = Type::of(spans.first()?.of(arena))?;
+    let mut times = Times::default();
     'again: for _ in 0..4 {
         let fixed = FixedClass::of(type_).is_some();
         let mut numbers = Vec::with_capacity(if fixed { 0 } else { spans.len() });
@@ -353,7 +356,7 @@ fn common_type(arena: &[u8], spans: &[Span]) -> Option<(Type, Vec<i64>)> {
             if fixed && type_.holds(value) {
                 continue;
             }
-            match type_.number(value) {
+            match type_.number_with(value, &mut times) {
                 Some(number) => numbers.push(number),
                 None => {
                     type_ = type_.join(Type::of(value)?, value)?;

@@ -99,11 +99,16 @@ impl Type {
 
     /// The number of a value of a numeric type; `None` when the value is not of the type.
     pub fn number(self, value: &[u8]) -> Option<i64> {
+        self.number_with(value, &mut time::Times::default())
+    }
+
+    /// The same for value after value of a column.
+    pub fn number_with(self, value: &[u8], times: &mut time::Times) -> Option<i64> {
         match self {
             Type::Int => parse_int(value),
             Type::Padded(width) if value.len() == usize::from(width) && width <= 18 => parse_digits(value),
             Type::Decimal(scale) => parse_decimal(value, usize::from(scale)),
-            Type::Time(layout) => time::parse(value, layout),
+            Type::Time(layout) => times.parse(value, layout),
             _ => None,
         }
     }
@@ -153,13 +158,33 @@ fn parse_decimal(value: &[u8], scale: usize) -> Option<i64> {
 }
 
 fn parse_ipv4(value: &[u8]) -> Option<[u8; 4]> {
-    let mut out = [0; 4];
-    let mut parts = value.split(|&b| b == b'.');
-    for byte in &mut out {
-        let part = parts.next().filter(|p| !p.is_empty() && p.len() <= 3 && (p.len() == 1 || p[0] != b'0'))?;
-        *byte = u8::try_from(parse_digits(part)?).ok()?;
+    if !(7..=15).contains(&value.len()) {
+        return None;
     }
-    if parts.next().is_some() { None } else { Some(out) }
+    let mut out = [0; 4];
+    let (mut part, mut number, mut digits) = (0, 0u32, 0);
+    for &b in value {
+        let digit = b.wrapping_sub(b'0');
+        if digit < 10 {
+            // No leading zero, at most 255.
+            if digits > 0 && number == 0 {
+                return None;
+            }
+            number = number * 10 + u32::from(digit);
+            digits += 1;
+            if number > 255 {
+                return None;
+            }
+        } else if b == b'.' && digits > 0 && part < 3 {
+            out[part] = number as u8;
+            part += 1;
+            (number, digits) = (0, 0);
+        } else {
+            return None;
+        }
+    }
+    out[3] = number as u8;
+    (part == 3 && digits > 0).then_some(out)
 }
 
 fn hex_value(digit: u8) -> u8 {

@@ -466,6 +466,12 @@ fn decode_root(bytes: &[u8]) -> WireResult<Root> {
     Ok((ends, times, fences))
 }
 
+/// The stretch of an arena that spans cover, when they lie back to back.
+fn stretch_of(spans: &[Span]) -> Option<(usize, usize)> {
+    let (first, last) = (spans.first()?, spans.last()?);
+    spans.is_sorted_by(|a, b| a.end() == b.at as usize).then_some((first.at as usize, last.end()))
+}
+
 /// Decodes everything in `bytes` and compares it with `rows`; gives `bytes` back.
 fn verify(rows: &Rows, meta: &RowGroupMeta, bytes: Vec<u8>) -> Result<Vec<u8>> {
     let bytes = bytes::Bytes::from(bytes);
@@ -496,7 +502,13 @@ fn verify(rows: &Rows, meta: &RowGroupMeta, bytes: Vec<u8>) -> Result<Vec<u8>> {
         }
         let (lines, metadata) = (group.lines(range)?, group.metadata(range)?);
         let same = |slice: &Slice, arena: &[u8], spans: &[Span]| {
-            slice.len() == spans.len() && (0..slice.len()).all(|i| slice.get(i) == spans[i].of(arena))
+            slice.len() == spans.len()
+                && match (slice.as_text(), stretch_of(spans)) {
+                    (Some((text, ends)), Some((from, to))) => {
+                        text == &arena[from..to] && ends.iter().zip(spans).all(|(&end, span)| end as usize + from == span.end())
+                    }
+                    _ => (0..slice.len()).all(|i| slice.get(i) == spans[i].of(arena)),
+                }
         };
         if !same(&lines, &rows.lines, &rows.line_spans[here.clone()]) {
             return Err(differ("lines"));

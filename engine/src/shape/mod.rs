@@ -5,6 +5,7 @@
 
 use crate::encoding::out::Out;
 
+mod bytes;
 pub mod json;
 pub mod text;
 pub mod time;
@@ -19,6 +20,11 @@ pub struct Span {
 }
 
 impl Span {
+    /// The byte behind the last.
+    pub fn end(self) -> usize {
+        self.at as usize + self.len as usize
+    }
+
     /// The span's bytes.
     pub fn of(self, arena: &[u8]) -> &[u8] {
         &arena[self.at as usize..self.at as usize + self.len as usize]
@@ -91,10 +97,12 @@ pub fn parts_of(key: &[u8]) -> Vec<Part<SlotKind>> {
     parts
 }
 
-/// Writes a key.
+/// Writes a key; holds what scanners keep from line to line.
 #[derive(Debug, Default)]
 pub struct Key {
     out: Out,
+    classes: bytes::Classes,
+    times: time::Times,
     /// Whether the line has the byte that literals must double.
     marked: bool,
 }

@@ -1,6 +1,6 @@
 //! Text: tokens with a digit, timestamps and double-quoted runs vary; everything else is the template.
 
-use super::{Key, SlotKind, Span, time};
+use super::{Key, SlotKind, Span};
 
 /// How tokens are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,32 +9,6 @@ pub enum Grain {
     Coarse,
     /// A token is a run of digits; for values that are one coarse token.
     Fine,
-}
-
-const OTHER: u8 = 0;
-const WORD: u8 = 1;
-const DIGIT: u8 = 2;
-const QUOTE: u8 = 3;
-
-const CLASSES: [u8; 256] = {
-    let mut table = [OTHER; 256];
-    let mut i = 0;
-    while i < 256 {
-        let b = i as u8;
-        if b.is_ascii_digit() {
-            table[i] = DIGIT;
-        } else if b.is_ascii_alphabetic() || b >= 128 || matches!(b, b'.' | b'-' | b'_') {
-            table[i] = WORD;
-        } else if b == b'"' {
-            table[i] = QUOTE;
-        }
-        i += 1;
-    }
-    table
-};
-
-fn class(byte: u8) -> u8 {
-    CLASSES[byte as usize]
 }
 
 /// Takes `arena[span]` apart: appends the template to `key` and the slots to `slots`.
@@ -60,61 +34,51 @@ fn fine(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
 }
 
 fn coarse(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
-    let (mut at, end) = (span.at as usize, span.at as usize + span.len as usize);
-    let text = &arena[..end];
-    let mut literal = at;
-    while at < end {
-        match class(text[at]) {
-            OTHER => at += 1,
-            QUOTE => {
-                let inside = at + 1;
-                match memchr::memchr(b'"', &text[inside..]) {
-                    Some(len) if len > 0 => {
-                        key.put_literal(arena, literal, inside);
-                        key.put_slot(slots, SlotKind::Quoted, inside, len);
-                        literal = inside + len;
-                        at = literal + 1;
-                    }
-                    Some(_) => at += 2,
-                    None => at += 1,
+    let line = span.of(arena);
+    let base = span.at as usize;
+    let mut classes = std::mem::take(&mut key.classes);
+    classes.fill(line);
+    let (mut at, mut literal) = (0, 0);
+    let mut put = |key: &mut Key, literal: &mut usize, kind: SlotKind, from: usize, to: usize| {
+        key.put_literal(line, *literal, from);
+        key.put_slot(slots, kind, base + from, to - from);
+        *literal = to;
+    };
+    while let Some(found) = classes.next_digit_or_quote(at) {
+        if line[found] == b'"' {
+            let inside = found + 1;
+            at = match classes.next_quote(inside) {
+                Some(end) if end > inside => {
+                    put(key, &mut literal, SlotKind::Quoted, inside, end);
+                    end + 1
                 }
-            }
-            _ => at = token(arena, end, at, &mut literal, key, slots),
+                Some(_) => inside + 1,
+                None => inside,
+            };
+            continue;
         }
+        let start = classes.word_start(found, at);
+        let time_at = if start == found { [Some(start), month_before(line, start, at)] } else { [None, None] };
+        if let Some((from, layout)) = time_at.into_iter().flatten().find_map(|from| Some((from, key.times.find(line, from)?))) {
+            put(key, &mut literal, SlotKind::Time, from, from + layout.text_len());
+            key.out.put_long(&[layout.family + b'0', layout.separator, layout.digits + b'0']);
+            at = literal;
+            continue;
+        }
+        let end = classes.word_end(found);
+        put(key, &mut literal, SlotKind::Token, start, trim(line, start, end));
+        at = end;
     }
-    key.put_literal(arena, literal, end);
+    key.classes = classes;
+    key.put_literal(line, literal, line.len());
 }
 
-/// Handles the token at `at` of a line that ends at `line_end`; returns where to go on.
-fn token(arena: &[u8], line_end: usize, at: usize, literal: &mut usize, key: &mut Key, slots: &mut Vec<Span>) -> usize {
-    let text = &arena[..line_end];
-    let first = text[at];
-    if (first.is_ascii_digit() || first.is_ascii_uppercase())
-        && let Some(layout) = time::find(text, at)
-    {
-        key.put_literal(arena, *literal, at);
-        key.put_slot(slots, SlotKind::Time, at, layout.text_len());
-        key.out.put_long(&[layout.family + b'0', layout.separator, layout.digits + b'0']);
-        *literal = at + layout.text_len();
-        return *literal;
-    }
-    let mut end = at;
-    let mut digit = false;
-    while end < text.len() {
-        match class(text[end]) {
-            DIGIT => digit = true,
-            WORD => {}
-            _ => break,
-        }
-        end += 1;
-    }
-    if digit {
-        let value_end = trim(text, at, end);
-        key.put_literal(arena, *literal, at);
-        key.put_slot(slots, SlotKind::Token, at, value_end - at);
-        *literal = value_end;
-    }
-    end
+/// Where a timestamp would begin whose day of the month, behind the month's name, begins at `day`.
+fn month_before(line: &[u8], day: usize, least: usize) -> Option<usize> {
+    let two_digits = line.get(day + 1).is_some_and(u8::is_ascii_digit);
+    let from = day.checked_sub(if two_digits { 4 } else { 5 }).filter(|&from| from >= least)?;
+    let begins = from == 0 || !(line[from - 1].is_ascii_alphanumeric() || matches!(line[from - 1], b'.' | b'-' | b'_' | 128..));
+    (begins && line[from].is_ascii_uppercase()).then_some(from)
 }
 
 /// Leaves out punctuation at a token's end, and a unit behind a number.

@@ -58,25 +58,89 @@ impl Layout {
     }
 }
 
-/// The layout of the timestamp that begins at `at`, when one does.
-pub fn find(text: &[u8], at: usize) -> Option<Layout> {
-    let rest = &text[at..];
-    let family = family_of(rest)?;
-    let base = Layout::base_len(family);
-    let mut layout = Layout { family, separator: 0, digits: 0 };
-    if let Some(&separator @ (b'.' | b',')) = rest.get(base) {
-        let digits = rest[base + 1..].iter().take(10).take_while(|b| b.is_ascii_digit()).count();
-        let after = rest.get(base + 1 + digits);
-        let fits = if separator == b',' { digits == 3 && after != Some(&b',') } else { (1..=9).contains(&digits) };
-        if fits {
-            layout.separator = separator;
-            layout.digits = digits as u8;
+/// Reads timestamps; remembers the last date, since the next one is often the same.
+#[derive(Debug, Default)]
+pub struct Times {
+    /// Family, text and value of the last date.
+    last: Option<(u8, u128, i64)>,
+}
+
+impl Times {
+    /// The layout of the timestamp that begins at `at`, when one does.
+    pub fn find(&mut self, text: &[u8], at: usize) -> Option<Layout> {
+        let rest = &text[at..];
+        let family = family_of(rest)?;
+        let base = Layout::base_len(family);
+        let mut layout = Layout { family, separator: 0, digits: 0 };
+        if let Some(&separator @ (b'.' | b',')) = rest.get(base) {
+            let digits = rest[base + 1..].iter().take(10).take_while(|b| b.is_ascii_digit()).count();
+            let after = rest.get(base + 1 + digits);
+            let fits = if separator == b',' { digits == 3 && after != Some(&b',') } else { (1..=9).contains(&digits) };
+            if fits {
+                layout.separator = separator;
+                layout.digits = digits as u8;
+            }
         }
+        if layout.digits == 0 && rest.get(base).is_some_and(u8::is_ascii_digit) {
+            return None;
+        }
+        self.value(&rest[..layout.text_len()], layout).map(|_| layout)
     }
-    if layout.digits == 0 && rest.get(base).is_some_and(u8::is_ascii_digit) {
-        return None;
+
+    /// Reads text of exactly `layout`; `None` when it is no such text, names no moment, or passes 64 bits.
+    pub fn parse(&mut self, text: &[u8], layout: Layout) -> Option<i64> {
+        if text.len() != layout.text_len() || family_of(text) != Some(layout.family) {
+            return None;
+        }
+        self.value(text, layout)
     }
-    parse(&rest[..layout.text_len()], layout).map(|_| layout)
+
+    fn value(&mut self, text: &[u8], layout: Layout) -> Option<i64> {
+        let days = self.days(text, layout.family)?;
+        let clock = &text[CLOCK_AT[usize::from(layout.family)]..];
+        let (hour, minute, second) = (number(&clock[..2])?, number(&clock[3..5])?, number(&clock[6..8])?);
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
+        if layout.digits == 0 {
+            return Some(seconds);
+        }
+        if clock[8] != layout.separator {
+            return None;
+        }
+        seconds.checked_mul(layout.per_second())?.checked_add(number(&clock[9..])?)
+    }
+
+    /// Days from the family's origin to the date of `text`.
+    fn days(&mut self, text: &[u8], family: u8) -> Option<i64> {
+        let key = match family {
+            0..=3 => u128::from_le_bytes(*text.first_chunk()?) & (1 << (8 * (CLOCK_AT[usize::from(family)] - 1))) - 1,
+            4 => u128::from(u64::from_le_bytes(*text.first_chunk()?)) & (1 << 48) - 1,
+            _ => return Some(0),
+        };
+        if let Some((last_family, last_key, days)) = self.last
+            && (last_family, last_key) == (family, key)
+        {
+            return Some(days);
+        }
+        let days = days_of_text(text, family)?;
+        self.last = Some((family, key, days));
+        Some(days)
+    }
+}
+
+/// Where the clock begins in the text of each family.
+const CLOCK_AT: [usize; 6] = [11, 11, 11, 12, 7, 0];
+
+/// [`Times::find`], alone.
+pub fn find(text: &[u8], at: usize) -> Option<Layout> {
+    Times::default().find(text, at)
+}
+
+/// [`Times::parse`], alone.
+pub fn parse(text: &[u8], layout: Layout) -> Option<i64> {
+    Times::default().parse(text, layout)
 }
 
 fn family_of(rest: &[u8]) -> Option<u8> {
@@ -130,44 +194,23 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Reads text of exactly `layout`; `None` when it is no such text, names no moment, or passes 64 bits.
-pub fn parse(text: &[u8], layout: Layout) -> Option<i64> {
-    if text.len() != layout.text_len() || family_of(text) != Some(layout.family) {
-        return None;
-    }
-    let (date, clock) = match layout.family {
-        0..=2 => (Some((number(&text[..4])?, number(&text[5..7])?, number(&text[8..10])?)), &text[11..]),
-        3 => (Some((number(&text[7..11])?, month_number(&text[3..6])?, number(&text[..2])?)), &text[12..]),
-        4 => {
+/// Days from the family's origin to the date that `text` begins with; `None` when there is no such day.
+fn days_of_text(text: &[u8], family: u8) -> Option<i64> {
+    let (year, month, day) = match family {
+        0..=2 => (number(&text[..4])?, number(&text[5..7])?, number(&text[8..10])?),
+        3 => (number(&text[7..11])?, month_number(&text[3..6])?, number(&text[..2])?),
+        _ => {
             let day = if text[4] == b' ' { number(&text[5..6])? } else { number(&text[4..6])? };
             if text[4] == b'0' {
                 return None;
             }
-            (Some((LEAP_YEAR, month_number(&text[..3])?, day)), &text[7..])
-        }
-        _ => (None, text),
-    };
-    let days = match date {
-        None => 0,
-        Some((year, month, day)) => {
-            if !(1..=12).contains(&month) || !(1..=days_in_month(year, month)).contains(&day) {
-                return None;
-            }
-            days_of(year, month, day) - if layout.family == 4 { LEAP_YEAR_DAY } else { 0 }
+            (LEAP_YEAR, month_number(&text[..3])?, day)
         }
     };
-    let (hour, minute, second) = (number(&clock[..2])?, number(&clock[3..5])?, number(&clock[6..8])?);
-    if hour > 23 || minute > 59 || second > 59 {
+    if !(1..=12).contains(&month) || !(1..=days_in_month(year, month)).contains(&day) {
         return None;
     }
-    let seconds = days * 86_400 + hour * 3_600 + minute * 60 + second;
-    if layout.digits == 0 {
-        return Some(seconds);
-    }
-    if clock[8] != layout.separator {
-        return None;
-    }
-    seconds.checked_mul(layout.per_second())?.checked_add(number(&clock[9..])?)
+    Some(days_of(year, month, day) - if family == 4 { LEAP_YEAR_DAY } else { 0 })
 }
 
 /// Room for the longest text, 30 bytes.
