@@ -115,8 +115,8 @@ impl Times {
     /// Days from the family's origin to the date of `text`.
     fn days(&mut self, text: &[u8], family: u8) -> Option<i64> {
         let key = match family {
-            0..=3 => u128::from_le_bytes(*text.first_chunk()?) & (1 << (8 * (CLOCK_AT[usize::from(family)] - 1))) - 1,
-            4 => u128::from(u64::from_le_bytes(*text.first_chunk()?)) & (1 << 48) - 1,
+            0..=3 => u128::from_le_bytes(*text.first_chunk()?) & ((1 << (8 * (CLOCK_AT[usize::from(family)] - 1))) - 1),
+            4 => u128::from(u64::from_le_bytes(*text.first_chunk()?)) & ((1 << 48) - 1),
             _ => return Some(0),
         };
         if let Some((last_family, last_key, days)) = self.last
