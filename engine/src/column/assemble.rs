@@ -1,10 +1,8 @@
 //! Putting composite values together: literals, and the next values of other columns, straight into one buffer.
 
 use super::plan::{Kind, Plan};
-use super::values::{Numbers, Slice, Values};
+use super::values::{Slice, Values};
 use crate::encoding::out::Out;
-use crate::encoding::print::Printer;
-use crate::encoding::typed::Type;
 use crate::shape::Part;
 use std::ops::Range;
 
@@ -31,68 +29,41 @@ struct Step {
 
 const NO_CHILD: u32 = u32::MAX;
 
-/// The values of a child in one row range.
-pub(super) enum Child {
-    /// Text, of any kind.
-    Text(Slice),
-    /// Numbers to be printed.
-    Numbers(Numbers, Type),
-}
-
 /// Gives the values of a child one after the other.
-enum Feed<'a> {
-    Text { data: &'a [u8], ends: std::slice::Iter<'a, u32>, at: usize },
-    Entries { ids: std::slice::Iter<'a, u32>, data: &'a [u8], ends: &'a [u32] },
-    Numbers { numbers: std::slice::Iter<'a, u64>, printer: Printer },
+struct Feed<'a> {
+    data: &'a [u8],
+    at: usize,
+    ends: std::slice::Iter<'a, u32>,
 }
 
 impl<'a> Feed<'a> {
-    fn new(values: &'a Child) -> Self {
-        let slice = match values {
-            Child::Numbers(numbers, type_) => return Feed::Numbers { numbers: numbers.raw().iter(), printer: Printer::new(*type_) },
-            Child::Text(slice) => slice,
-        };
+    fn new(slice: &'a Slice) -> Self {
         match &*slice.values {
             Values::Text { data, ends } => {
                 let at = if slice.start == 0 { 0 } else { ends[slice.start - 1] as usize };
-                Feed::Text { data, ends: ends[slice.start..slice.start + slice.len].iter(), at }
+                Feed { data, at, ends: ends[slice.start..slice.start + slice.len].iter() }
             }
-            Values::Entries { ids, entries } => match &**entries {
-                Values::Text { data, ends } => Feed::Entries { ids: ids[slice.start..slice.start + slice.len].iter(), data, ends },
-                _ => Feed::Text { data: &[], ends: [].iter(), at: 0 },
-            },
-            // Constants are folded into the literals.
-            Values::Constant(_) => Feed::Text { data: &[], ends: [].iter(), at: 0 },
+            // Not given by the decoder; a feed without values is an error when one is wanted.
+            _ => Feed { data: &[], at: 0, ends: [].iter() },
         }
     }
 
     /// Appends the next value; `None` when there is none.
     #[inline]
     fn put(&mut self, out: &mut Out) -> Option<()> {
-        match self {
-            Feed::Text { data, ends, at } => {
-                let end = *ends.next()? as usize;
-                out.put(data, *at, end - *at);
-                *at = end;
-            }
-            Feed::Entries { ids, data, ends } => {
-                let id = *ids.next()? as usize;
-                let end = *ends.get(id)? as usize;
-                let start = if id == 0 { 0 } else { *ends.get(id - 1)? as usize };
-                out.put(data, start, end - start);
-            }
-            Feed::Numbers { numbers, printer } => printer.print((numbers.next()? ^ 1 << 63) as i64, out),
-        }
+        let end = *self.ends.next()? as usize;
+        out.put(self.data, self.at, end - self.at);
+        self.at = end;
         Some(())
     }
+}
 
-    fn is_done(&self) -> bool {
-        match self {
-            Feed::Text { ends, .. } => ends.len() == 0,
-            Feed::Entries { ids, .. } => ids.len() == 0,
-            Feed::Numbers { numbers, .. } => numbers.len() == 0,
-        }
+/// The encoding of a column, or of the one that it is the same as.
+fn kind_of(plan: &Plan, mut column: u32) -> &Kind {
+    while let Kind::Same(other) = plan.columns[column as usize].kind {
+        column = other;
     }
+    &plan.columns[column as usize].kind
 }
 
 impl Program {
@@ -112,7 +83,7 @@ impl Program {
                     }
                     Part::Slot(child) => *child,
                 };
-                if let Kind::Constant(value) = &plan.columns[child as usize].kind {
+                if let Kind::Constant(value) = kind_of(plan, child) {
                     program.literals.extend_from_slice(value);
                     continue;
                 }
@@ -137,11 +108,11 @@ impl Program {
         *literal = self.literals.len();
     }
 
-    /// The values of shapes `ids`, out of `children`, appended to `out`; their ends behind `ends`.
+    /// The values of shapes `ids`, out of `children`, which are texts, appended to `out`; their ends behind `ends`.
     ///
     /// # Errors
     /// A sentence when shapes and values do not go together, or the values pass 4 GiB.
-    pub fn run(&self, ids: &[u64], children: &[Child], out: &mut Out, ends: &mut Vec<u32>) -> Result<(), &'static str> {
+    pub fn run(&self, ids: &[u64], children: &[Slice], out: &mut Out, ends: &mut Vec<u32>) -> Result<(), &'static str> {
         let mut feeds: Vec<Feed<'_>> = children.iter().map(Feed::new).collect();
         ends.reserve(ids.len());
         for &id in ids {
@@ -157,6 +128,6 @@ impl Program {
         if u32::try_from(out.len()).is_err() {
             return Err("a row range passes 4 GiB");
         }
-        if feeds.iter().all(Feed::is_done) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
+        if feeds.iter().all(|f| f.ends.len() == 0) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
     }
 }

@@ -3,7 +3,7 @@
 //! Every stored byte is checked against its checksum before it is decoded; whatever else is wrong is an error that
 //! names the object and the row group's offset in it.
 
-use super::assemble::{Child, Program};
+use super::assemble::Program;
 use super::frames::Unpacker;
 use super::plan::{Column, Kind, Plan};
 pub use super::values::{Numbers, Slice, Values};
@@ -32,9 +32,6 @@ impl Source {
         Error::corrupt(&self.name, self.offset, what)
     }
 }
-
-/// Entries of larger dictionaries are copied together before composite values are: many loads at once hide what each of them waits for.
-const GATHERED_BYTES_MIN: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -345,31 +342,24 @@ impl Decoder {
         Ok(Slice::whole(out.into_memory(), ends))
     }
 
-    /// The values of a column that is part of a composite one.
-    fn child(&mut self, column: u32, range: usize) -> Result<Child> {
+    /// The values of a column that is part of a composite one, as text. Entries of a dictionary are copied together first: many
+    /// loads at once hide what each of them waits for.
+    fn child(&mut self, column: u32, range: usize) -> Result<Slice> {
         let Column { domain, kind } = &self.plan.columns[column as usize];
         if self.plan.domains[*domain as usize].range(range).is_empty() {
-            return Ok(Child::Text(Slice::whole(Vec::new(), Vec::new())));
+            return Ok(Slice::whole(Vec::new(), Vec::new()));
         }
-        match *kind {
-            Kind::Same(other) => self.child(other, range),
-            Kind::Number(type_) => Ok(Child::Numbers(self.numbers(column, range)?, type_)),
-            Kind::Dictionary(_) => {
-                let slice = self.values(column, range)?;
-                match &*slice.values {
-                    Values::Entries { ids, entries } if entries.text_bytes() > GATHERED_BYTES_MIN => {
-                        let (mut out, mut ends) = self.buffers(column);
-                        entries.gather(&ids[slice.start..slice.start + slice.len], &mut out, &mut ends);
-                        self.end_of(out.len())?;
-                        let slice = Slice::whole(out.into_memory(), ends);
-                        self.caches[column as usize].range = Some((range, slice.clone()));
-                        Ok(Child::Text(slice))
-                    }
-                    _ => Ok(Child::Text(slice)),
-                }
-            }
-            _ => Ok(Child::Text(self.values(column, range)?)),
+        if let Kind::Same(other) = *kind {
+            return self.child(other, range);
         }
+        let slice = self.values(column, range)?;
+        let Values::Entries { ids, entries } = &*slice.values else { return Ok(slice) };
+        let (mut out, mut ends) = self.buffers(column);
+        entries.gather(&ids[slice.start..slice.start + slice.len], &mut out, &mut ends);
+        self.end_of(out.len())?;
+        let slice = Slice::whole(out.into_memory(), ends);
+        self.caches[column as usize].range = Some((range, slice.clone()));
+        Ok(slice)
     }
 
     /// Empty buffers: those of the column's last range when nobody holds it any more.

@@ -26,14 +26,6 @@ pub enum Values {
 }
 
 impl Values {
-    /// Bytes of a text.
-    pub(super) fn text_bytes(&self) -> usize {
-        match self {
-            Values::Text { ends, .. } => ends.last().map_or(0, |&e| e as usize),
-            _ => 0,
-        }
-    }
-
     /// Appends values `ids` of a text.
     pub(super) fn gather(&self, ids: &[u32], out: &mut Out, to: &mut Vec<u32>) {
         let Values::Text { data, ends } = self else { return };
