@@ -161,7 +161,7 @@ impl Encoder {
     pub(super) fn column(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<u32> {
         debug_assert_eq!(self.domains[domain as usize].total(), spans.len());
         let first = spans.first().map_or(&[][..], |s| s.of(arena));
-        if spans.iter().all(|s| s.of(arena) == first) {
+        if spans.iter().all(|s| s.len as usize == first.len() && (s.len == 0 || s.of(arena) == first)) {
             return Ok(self.add(domain, Kind::Constant(first.to_vec())));
         }
         let key = (sequence_hash(arena, spans), domain);

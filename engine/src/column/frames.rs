@@ -61,7 +61,7 @@ pub fn pack(pieces: &[&Piece], level: i32, out: &mut Vec<u8>) -> Result<Area> {
         .map(|p| u32::try_from(p.bytes.len()).map(|len| (len, p.hard)).map_err(|_| Error::limit("a page passes 4 GiB")))
         .collect::<Result<_>>()?;
     let (addresses, contents) = layout(&lengths);
-    let mut buffers: Vec<Vec<u8>> = contents.iter().map(|_| Vec::new()).collect();
+    let mut buffers: Vec<Vec<u8>> = contents.iter().map(|&len| Vec::with_capacity(len as usize)).collect();
     let mut hard = vec![false; contents.len()];
     for (piece, address) in pieces.iter().zip(&addresses) {
         buffers[address.frame as usize].extend_from_slice(&piece.bytes);

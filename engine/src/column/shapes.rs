@@ -71,6 +71,8 @@ struct Child {
     spans: Vec<Span>,
     ends: Vec<u32>,
     slot: SlotKind,
+    /// How many values there will be.
+    values: usize,
 }
 
 const NO_SHAPE: u32 = u32::MAX;
@@ -178,7 +180,7 @@ fn rank(parsed: &Parsed) -> Vec<u32> {
 
 /// The columns needed, the first of them for whole values, and the parts of each shape.
 fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
-    let new_child = |slot| Child { data: Out::default(), spans: Vec::new(), ends: Vec::new(), slot };
+    let new_child = |slot| Child { data: Out::default(), spans: Vec::new(), ends: Vec::new(), slot, values: 0 };
     let mut children = vec![new_child(SlotKind::Verbatim)];
     let mut by_path: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
     let mut layouts = Vec::with_capacity(order.len());
@@ -197,6 +199,7 @@ fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32]) -> (Vec<Child>, Vec<Vec
                     if child == next {
                         children.push(new_child(kind));
                     }
+                    children[child].values += parsed.shapes.counts[id as usize] as usize;
                     Part::Slot(child)
                 }
             });
@@ -219,6 +222,7 @@ fn deal(
     order.iter().enumerate().for_each(|(new, &old)| new_id[old as usize] = new as u32);
     let slots_of: Vec<Vec<usize>> =
         layouts.iter().map(|l| l.iter().filter_map(|p| if let Part::Slot(child) = p { Some(*child) } else { None }).collect()).collect();
+    children.iter_mut().for_each(|child| child.spans.reserve_exact(child.values));
     let mut rows = Vec::with_capacity(spans.len());
     let mut at = 0;
     for (range, &end) in ends.iter().enumerate() {

@@ -507,6 +507,7 @@ fn verify(rows: &Rows, meta: &RowGroupMeta, bytes: Vec<u8>) -> Result<Vec<u8>> {
                     (Some((text, ends)), Some((from, to))) => {
                         text == &arena[from..to] && ends.iter().zip(spans).all(|(&end, span)| end as usize + from == span.end())
                     }
+                    _ if slice.bytes() == 0 => spans.iter().all(|s| s.len == 0),
                     _ => (0..slice.len()).all(|i| slice.get(i) == spans[i].of(arena)),
                 }
         };
