@@ -309,15 +309,17 @@ impl Encoder {
             let coding = match coding {
                 Some(coding) => coding,
                 None => {
-                    let mut failed = None;
+                    let (mut failed, mut scratch) = (None, Vec::new());
                     let sample = &values[..values.len().min(2 * SAMPLE)];
-                    let chosen = integers::choose(sample, self.effort.pco, |bytes| match packing::compress(bytes, self.effort.zstd) {
-                        Ok(compressed) => compressed.len(),
-                        Err(error) => {
-                            failed = Some(error);
-                            bytes.len()
-                        }
-                    });
+                    let level = self.effort.zstd;
+                    let chosen =
+                        integers::choose(sample, self.effort.pco, |bytes| match packing::compress_into(bytes, level, &mut scratch) {
+                            Ok(()) => scratch.len(),
+                            Err(error) => {
+                                failed = Some(error);
+                                bytes.len()
+                            }
+                        });
                     if let Some(error) = failed {
                         return Err(error);
                     }

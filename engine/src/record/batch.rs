@@ -89,7 +89,7 @@ impl Batch {
             + self.timestamps.capacity() * 8
             + (self.row_streams.capacity() + self.line_ends.capacity() + self.metadata_ends.capacity()) * 4
             + self.row_formats.capacity() * 2
-            + self.streams.iter().map(|s| 64 + s.iter().map(|(k, v)| k.len() + v.len() + 32).sum::<usize>()).sum::<usize>()
+            + self.streams.iter().map(|s| 64 + s.memory_bytes()).sum::<usize>()
     }
 
     /// The index of the stream `labels` in this batch; added when new.

@@ -3,7 +3,7 @@
 use super::row_group::Rows;
 use crate::record::{Batch, Format, Labels};
 use crate::shape::Span;
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
 use std::sync::Arc;
 
 const DAY_NS: i64 = 86_400_000_000_000;
@@ -106,12 +106,26 @@ impl Cut {
         for &(batch, row) in places {
             used[batch as usize][self.batches[batch as usize].row_streams()[row as usize] as usize] = true;
         }
-        let mut order: BTreeMap<&Labels, u32> = BTreeMap::new();
-        for (batch, used) in self.batches.iter().zip(&used) {
-            order.extend(batch.streams().iter().zip(used).filter(|(_, u)| **u).map(|(s, _)| (s, 0)));
-        }
-        order.values_mut().enumerate().for_each(|(rank, value)| *value = rank as u32);
-        self.batches.iter().map(|b| b.streams().iter().map(|s| order.get(s).copied().unwrap_or(0)).collect()).collect()
+        // Numbered as they come first, since most batches bring the same streams; only then sorted.
+        let mut numbers: HashMap<&Labels, u32, foldhash::fast::FixedState> = HashMap::default();
+        let mut streams: Vec<&Labels> = Vec::new();
+        let mut number_of = |labels, used: &bool| {
+            if !*used {
+                return 0;
+            }
+            *numbers.entry(labels).or_insert_with(|| {
+                streams.push(labels);
+                streams.len() as u32 - 1
+            })
+        };
+        let mut ranks: Vec<Vec<u32>> =
+            self.batches.iter().zip(&used).map(|(b, used)| b.streams().iter().zip(used).map(|(s, u)| number_of(s, u)).collect()).collect();
+        let mut order: Vec<u32> = (0..streams.len() as u32).collect();
+        order.sort_unstable_by_key(|&number| streams[number as usize]);
+        let mut rank = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(index, &number)| rank[number as usize] = index as u32);
+        ranks.iter_mut().flatten().for_each(|number| *number = rank.get(*number as usize).copied().unwrap_or(0));
+        ranks
     }
 }
 
