@@ -21,6 +21,12 @@ pub fn cpu_seconds(id: &str) -> Option<f64> {
     stat_seconds(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
 }
 
+/// CPU seconds of the calling thread so far.
+pub fn thread_cpu_seconds() -> Option<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
 /// Whether process `id` has ended.
 pub fn has_ended(id: &str) -> bool {
     fs::read_to_string(format!("/proc/{id}/stat"))

@@ -164,13 +164,17 @@ impl Output {
         let mut cut = Cut::new(std::mem::take(&mut self.waiting), self.shared.options.compacted_group_bytes * 2);
         let groups = cut.len();
         for group in 0..groups {
-            let mut bytes = Vec::new();
             let rows = cut.rows(group);
             if group + 1 == groups {
                 // The rows are copies: the records need not be held while they are encoded.
                 cut.clear();
             }
-            let meta = encode_row_group(&rows, EFFORT, &mut bytes)?;
+            // In one of the pool's places, so that flushes and merges together encode no more at once than memory was set aside for.
+            let encoded = self.shared.pool.run(move || {
+                let mut bytes = Vec::new();
+                encode_row_group(&rows, EFFORT, &mut bytes).map(|meta| (meta, bytes))
+            });
+            let (meta, bytes) = self.handle.block_on(encoded)?;
             self.segment.add_encoded(&self.tenant, meta, &bytes);
         }
         Ok(())
