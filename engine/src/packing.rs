@@ -1,18 +1,35 @@
-//! zstd with contexts that are kept: one of each kind a thread, since making one costs more than a small frame does.
+//! zstd with contexts that are kept, a few of each kind for all threads, since making one costs more than a small frame does.
 //!
 //! Frames carry neither their content's length nor a checksum; whoever stores a frame stores both beside it.
 
 use crate::error::{Error, Result};
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::CParameter;
 
 /// A larger compression context is not kept.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
-thread_local! {
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+/// So many contexts of a kind are kept.
+const KEPT_MAX: usize = 8;
+
+/// Contexts nobody uses just now.
+struct Kept<T>(Mutex<Vec<T>>);
+
+static COMPRESSORS: Kept<Compressor<'static>> = Kept(Mutex::new(Vec::new()));
+static DECOMPRESSORS: Kept<Decompressor<'static>> = Kept(Mutex::new(Vec::new()));
+
+impl<T> Kept<T> {
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put(&self, context: T) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT_MAX {
+            kept.push(context);
+        }
+    }
 }
 
 /// One zstd frame of level `level`, in place of what `out` holds.
@@ -21,8 +38,7 @@ thread_local! {
 /// When zstd fails.
 pub fn compress_into(bytes: &[u8], level: i32, out: &mut Vec<u8>) -> Result<()> {
     let fail = |e| Error::io("zstd", e);
-    let kept = COMPRESSOR.take();
-    let mut context = match kept {
+    let mut context = match COMPRESSORS.take() {
         Some(mut context) => {
             context.set_compression_level(level).map_err(fail)?;
             context
@@ -38,7 +54,7 @@ pub fn compress_into(bytes: &[u8], level: i32, out: &mut Vec<u8>) -> Result<()> 
     out.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
     context.compress_to_buffer(bytes, out).map_err(fail)?;
     if context.context_mut().sizeof() <= KEPT_BYTES_MAX {
-        COMPRESSOR.set(Some(context));
+        COMPRESSORS.put(context);
     }
     Ok(())
 }
@@ -56,12 +72,12 @@ pub fn compress(bytes: &[u8], level: i32) -> Result<Vec<u8>> {
 
 /// The contents of a frame, which must be exactly `len` bytes; `None` when they are not, or it is no frame.
 pub fn decompress(frame: &[u8], len: usize) -> Option<Vec<u8>> {
-    let mut context = match DECOMPRESSOR.take() {
+    let mut context = match DECOMPRESSORS.take() {
         Some(context) => context,
         None => Decompressor::new().ok()?,
     };
     let bytes = context.decompress(frame, len).ok().filter(|bytes| bytes.len() == len);
-    DECOMPRESSOR.set(Some(context));
+    DECOMPRESSORS.put(context);
     bytes
 }
 

@@ -5,7 +5,8 @@ use super::plan::{Kind, Shape};
 use crate::encoding::out::Out;
 use crate::error::Result;
 use crate::shape::text::{self, Grain};
-use crate::shape::{Key, Part, SlotKind, Span, json, parts_of};
+use crate::shape::demote::{self, Merged, Source};
+use crate::shape::{Key, Part, SlotKind, Span, json};
 use hashbrown::{HashMap, HashTable};
 use std::hash::BuildHasher;
 
@@ -15,6 +16,8 @@ const TEXT_VALUES_MIN: u32 = 4;
 const SHAPES_MAX: usize = 16 << 10;
 /// Values after which shapes must have proved useful.
 const TRIAL_VALUES: usize = 2048;
+/// Templates that differ in at most this part of their words and slots become one.
+const VARIABLE_PART: f64 = 0.2;
 /// Values looked at by [`is_worth_it`].
 const SAMPLE: usize = 512;
 
@@ -31,7 +34,7 @@ pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
         shapes.intern();
         seen += 1;
     }
-    uncut * 2 < seen && shapes.counts.len() <= (seen / 8).max(4)
+    uncut * 2 < seen && shapes.merge(grain).templates.len() <= (seen / 8).max(4)
 }
 
 /// Distinct keys, numbered as they come.
@@ -61,6 +64,13 @@ impl Shapes {
         let (keys, hasher) = (&self.keys, &self.hasher);
         self.table.insert_unique(hash, id, |&id| hasher.hash_one(&keys[id as usize][..]));
         id
+    }
+}
+
+impl Shapes {
+    fn merge(&self, grain: Grain) -> Merged {
+        let part = if grain == Grain::Coarse { VARIABLE_PART } else { 0.0 };
+        demote::merge(&self.keys, &self.counts, |key| json::template(key).is_some(), part)
     }
 }
 
@@ -129,13 +139,18 @@ impl Encoder {
     /// Takes values apart into shapes and slots; `None` when they have too little in common.
     pub(super) fn shapes(&mut self, arena: &[u8], spans: &[Span], domain: u32, grain: Grain, hint: Hint) -> Result<Option<u32>> {
         let Some(parsed) = parse(arena, spans, grain, hint.lines) else { return Ok(None) };
-        let order = rank(&parsed);
-        let (mut children, layouts) = lay_out(arena, &parsed, &order);
-        let rows = deal(&parsed, (arena, spans), &layouts, &mut children, &self.domains[domain as usize].ends, &order);
+        let merged = parsed.shapes.merge(grain);
+        let order = rank(&parsed, &merged);
+        let (mut children, layouts) = lay_out(arena, &parsed, &merged, &order);
+        let rows = deal((&parsed, &merged), (arena, spans), &layouts, &mut children, &self.domains[domain as usize].ends, &order);
         let whole = rows.iter().any(|&r| r as usize == order.len());
         drop(parsed.slots);
         let next_grain = match grain {
-            Grain::Coarse => |slot: SlotKind| if slot == SlotKind::Token { Some(Grain::Fine) } else { Some(Grain::Coarse) },
+            Grain::Coarse => |slot: SlotKind| match slot {
+                SlotKind::Token => Some(Grain::Fine),
+                SlotKind::Word => None,
+                _ => Some(Grain::Coarse),
+            },
             Grain::Fine => |_: SlotKind| None,
         };
         let mut columns = Vec::with_capacity(children.len());
@@ -169,37 +184,48 @@ fn to_column(part: Part<usize>, columns: &[u32]) -> Part<u32> {
     }
 }
 
-/// The shapes kept, most frequent first; values of the others are made whole.
-fn rank(parsed: &Parsed) -> Vec<u32> {
-    let shapes = &parsed.shapes;
-    let kept = |&id: &u32| shapes.counts[id as usize] >= TEXT_VALUES_MIN || json::template(&shapes.keys[id as usize]).is_some();
-    let mut order: Vec<u32> = (0..shapes.keys.len() as u32).filter(kept).collect();
-    order.sort_by_key(|&id| std::cmp::Reverse(shapes.counts[id as usize]));
+/// The templates kept, most frequent first; values of the others are made whole.
+fn rank(parsed: &Parsed, merged: &Merged) -> Vec<u32> {
+    let mut counts = vec![0; merged.templates.len()];
+    let mut json = vec![false; merged.templates.len()];
+    for (shape, &template) in merged.template_of.iter().enumerate() {
+        counts[template as usize] += parsed.shapes.counts[shape];
+        json[template as usize] = json::template(&parsed.shapes.keys[shape]).is_some();
+    }
+    let kept = |&id: &u32| counts[id as usize] >= TEXT_VALUES_MIN || json[id as usize];
+    let mut order: Vec<u32> = (0..merged.templates.len() as u32).filter(kept).collect();
+    order.sort_by_key(|&id| std::cmp::Reverse(counts[id as usize]));
     order
 }
 
-/// The columns needed, the first of them for whole values, and the parts of each shape.
-fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
+/// The columns needed, the first of them for whole values, and the parts of each template kept.
+fn lay_out(arena: &[u8], parsed: &Parsed, merged: &Merged, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
     let new_child = |slot| Child { data: Out::default(), spans: Vec::new(), ends: Vec::new(), slot, values: 0 };
     let mut children = vec![new_child(SlotKind::Verbatim)];
     let mut by_path: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
+    let mut counts = vec![0; merged.templates.len()];
+    let mut shape_of = vec![0; merged.templates.len()];
+    for (shape, &template) in merged.template_of.iter().enumerate() {
+        counts[template as usize] += parsed.shapes.counts[shape] as usize;
+        shape_of[template as usize] = shape;
+    }
     let mut layouts = Vec::with_capacity(order.len());
-    for &id in order {
-        let key = &parsed.shapes.keys[id as usize];
-        let template = json::template(key);
-        let mut paths = template.map(|_| json::paths(parsed.shapes.samples[id as usize].of(arena)).into_iter());
+    for &template in order {
+        let shape = shape_of[template as usize];
+        let json = json::template(&parsed.shapes.keys[shape]).is_some();
+        let mut paths = json.then(|| json::paths(parsed.shapes.samples[shape].of(arena)).into_iter());
         let mut layout = Vec::new();
-        for part in parts_of(template.unwrap_or(key)) {
+        for part in &merged.templates[template as usize] {
             layout.push(match part {
-                Part::Literal(bytes) => Part::Literal(bytes),
+                Part::Literal(bytes) => Part::Literal(bytes.clone()),
                 Part::Slot(kind) => {
                     let path = paths.as_mut().and_then(Iterator::next);
                     let next = children.len();
-                    let child = path.map_or(next, |path| *by_path.entry((path, kind)).or_insert(next));
+                    let child = path.map_or(next, |path| *by_path.entry((path, *kind)).or_insert(next));
                     if child == next {
-                        children.push(new_child(kind));
+                        children.push(new_child(*kind));
                     }
-                    children[child].values += parsed.shapes.counts[id as usize] as usize;
+                    children[child].values += counts[template as usize];
                     Part::Slot(child)
                 }
             });
@@ -209,17 +235,17 @@ fn lay_out(arena: &[u8], parsed: &Parsed, order: &[u32]) -> (Vec<Child>, Vec<Vec
     (children, layouts)
 }
 
-/// Deals the slots out to the columns; returns each value's shape, in the new order.
+/// Deals the slots out to the columns; returns each value's template, in the new order.
 fn deal(
-    parsed: &Parsed,
+    (parsed, merged): (&Parsed, &Merged),
     (arena, spans): (&[u8], &[Span]),
     layouts: &[Vec<Part<usize>>],
     children: &mut [Child],
     ends: &[u32],
     order: &[u32],
 ) -> Vec<u32> {
-    let mut new_id = vec![order.len() as u32; parsed.shapes.keys.len()];
-    order.iter().enumerate().for_each(|(new, &old)| new_id[old as usize] = new as u32);
+    let mut place_of = vec![order.len() as u32; merged.templates.len()];
+    order.iter().enumerate().for_each(|(place, &template)| place_of[template as usize] = place as u32);
     let slots_of: Vec<Vec<usize>> =
         layouts.iter().map(|l| l.iter().filter_map(|p| if let Part::Slot(child) = p { Some(*child) } else { None }).collect()).collect();
     children.iter_mut().for_each(|child| child.spans.reserve_exact(child.values));
@@ -229,17 +255,24 @@ fn deal(
         while rows.len() < end as usize {
             let row = rows.len();
             let slot_end = parsed.slot_ends[row] as usize;
-            let id = if parsed.rows[row] == NO_SHAPE { order.len() as u32 } else { new_id[parsed.rows[row] as usize] };
-            match slots_of.get(id as usize) {
+            let shape = parsed.rows[row];
+            let place = merged.template_of.get(shape as usize).map_or(order.len() as u32, |&t| place_of[t as usize]);
+            match slots_of.get(place as usize) {
                 Some(slots) => {
-                    for (&child, &span) in slots.iter().zip(&parsed.slots[at..slot_end]) {
-                        children[child].push(arena, span, range);
+                    for (&child, source) in slots.iter().zip(&merged.sources[shape as usize]) {
+                        match source {
+                            Source::Slot => {
+                                children[child].push(arena, parsed.slots[at], range);
+                                at += 1;
+                            }
+                            Source::Word(span) => children[child].push(&merged.words, *span, range),
+                        }
                     }
                 }
                 None => children[0].push(arena, spans[row], range),
             }
             at = slot_end;
-            rows.push(id);
+            rows.push(place);
         }
     }
     for child in children {

@@ -6,6 +6,7 @@
 use crate::encoding::out::Out;
 
 mod bytes;
+pub mod demote;
 pub mod json;
 pub mod text;
 pub mod time;
@@ -52,6 +53,24 @@ pub enum SlotKind {
     JsonWord = 7,
     /// A whole line that has no template of its own.
     Verbatim = 8,
+    /// A word in which like templates differ; in no key.
+    Word = 10,
+}
+
+impl SlotKind {
+    /// The kind that stands behind [`MARK`] in a key.
+    fn of(byte: u8) -> Option<SlotKind> {
+        Some(match byte {
+            2 => SlotKind::Token,
+            3 => SlotKind::Quoted,
+            4 => SlotKind::Time,
+            5 => SlotKind::JsonString,
+            6 => SlotKind::JsonNumber,
+            7 => SlotKind::JsonWord,
+            8 => SlotKind::Verbatim,
+            _ => return None,
+        })
+    }
 }
 
 /// A part of a template.
@@ -69,18 +88,10 @@ pub fn parts_of(key: &[u8]) -> Vec<Part<SlotKind>> {
     let mut literal = Vec::new();
     let mut bytes = key.iter();
     while let Some(&byte) = bytes.next() {
-        let kind = match (byte, if byte == MARK { bytes.next() } else { None }) {
-            (MARK, Some(2)) => SlotKind::Token,
-            (MARK, Some(3)) => SlotKind::Quoted,
-            (MARK, Some(4)) => SlotKind::Time,
-            (MARK, Some(5)) => SlotKind::JsonString,
-            (MARK, Some(6)) => SlotKind::JsonNumber,
-            (MARK, Some(7)) => SlotKind::JsonWord,
-            (MARK, Some(8)) => SlotKind::Verbatim,
-            _ => {
-                literal.push(byte);
-                continue;
-            }
+        let kind = if byte == MARK { bytes.next().and_then(|&b| SlotKind::of(b)) } else { None };
+        let Some(kind) = kind else {
+            literal.push(byte);
+            continue;
         };
         if kind == SlotKind::Time {
             // The layout keeps shapes with different layouts apart; the column finds it again.
