@@ -29,7 +29,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Environment, Manifest};
 use crate::objects::Objects;
 use crate::record::{Batch, Tenant};
-use crate::wal::Wal;
+use crate::wal::{Recovery, Wal};
 use memtables::Memtables;
 use pool::Pool;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +79,8 @@ struct WriterState {
     wal: Arc<Wal>,
     id: u128,
     epoch: u64,
+    /// What was found when the WAL was opened.
+    recovery: Recovery,
 }
 
 impl Store {
@@ -182,6 +184,11 @@ impl Store {
         let flushed = self.flush().await;
         self.shared.stop.send_replace(true);
         flushed
+    }
+
+    /// What was found in the WAL when the store was opened; `None` for a store without one.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.shared.writer.get().map(|writer| &writer.recovery)
     }
 
     /// Bytes that records in memory take, and bytes of the WAL's files.

@@ -116,7 +116,7 @@ async fn start_writer(shared: &Arc<Shared>, disk: Arc<dyn Disk>, dir: &Path) -> 
     }
     let (wal, report) = recovery.await.map_err(|e| Error::internal(format!("recovery ended early: {e}")))??;
     tell(&report, dir);
-    let state = WriterState { wal: Arc::new(wal), id, epoch: writer.epoch };
+    let state = WriterState { wal: Arc::new(wal), id, epoch: writer.epoch, recovery: report };
     shared.writer.set(state).map_err(|_| Error::internal("a store has one writer"))
 }
 
@@ -129,6 +129,15 @@ fn tell(report: &Recovery, dir: &Path) {
     }
     for damage in &report.damaged {
         tracing::error!("{}: damaged at byte {}, {} bytes skipped: {}", damage.file.display(), damage.offset, damage.bytes, damage.what);
+    }
+    for aside in &report.set_aside {
+        let help = "open the folder as a WAL, with a program that reads it, to get them back; then remove it";
+        tracing::error!(
+            "{}: {} files, {} bytes of records that are not in this store: {help}",
+            aside.folder.display(),
+            aside.files,
+            aside.bytes
+        );
     }
 }
 
