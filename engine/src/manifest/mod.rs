@@ -22,7 +22,6 @@ mod history;
 mod map;
 mod open;
 mod state;
-mod wire;
 
 #[cfg(test)]
 mod tests;
