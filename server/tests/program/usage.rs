@@ -30,6 +30,42 @@ fn reading_makes_no_store_and_says_so() {
     fails(&folder, &["scan", "--store", "s4://x"], "known are");
 }
 
+/// Takes from everyone the right to write in `dir` and the folders below, or gives it to the owner.
+fn let_write(dir: &std::path::Path, allowed: bool) {
+    let mode = |allowed| std::os::unix::fs::PermissionsExt::from_mode(if allowed { 0o755 } else { 0o555 });
+    std::fs::set_permissions(dir, mode(true)).unwrap();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
+        let_write(&entry.path(), allowed);
+    }
+    std::fs::set_permissions(dir, mode(allowed)).unwrap();
+}
+
+#[test]
+fn a_store_without_permission_is_refused_at_once_with_a_hint() {
+    use std::os::unix::{fs::MetadataExt, process::CommandExt};
+    let folder = Folder::new();
+    folder.write("a.log", b"a\n");
+    folder.ok(&["ingest", "a.log"]);
+    // For the superuser permissions mean nothing: then somebody else runs a copy of the program.
+    let root = std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+    let copy = folder.path().join("haystore");
+    std::fs::copy(env!("CARGO_BIN_EXE_haystore"), &copy).unwrap();
+    let_write(folder.path(), false);
+    let begin = Instant::now();
+    let mut command = std::process::Command::new(&copy);
+    command.args(["ingest", "a.log"]).current_dir(folder.path()).stdin(Stdio::null());
+    if root {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output().unwrap();
+    let took = begin.elapsed();
+    let_write(folder.path(), true);
+    assert_eq!(code(&output), 1, "{}", said(&output));
+    assert!(said(&output).contains("ermission denied") && said(&output).contains("let the user that runs"), "{}", said(&output));
+    assert!(!said(&output).contains("attempts") && took < Duration::from_secs(2), "{took:?}: {}", said(&output));
+    assert_eq!(folder.ok(&["scan"]), b"a\n");
+}
+
 #[test]
 fn a_second_server_and_a_taken_port_are_refused_with_a_hint() {
     let folder = Folder::new();
