@@ -28,6 +28,7 @@ mod tests;
 
 pub use commit::Manifest;
 pub use delta::{Delta, JobChange, WriterChange};
+pub(crate) use environment::unix_ns;
 pub use environment::{Environment, SystemEnvironment};
 pub use state::{JobEntry, LivePart, SegmentId, SegmentMeta, State, TenantPart, Writer};
 

@@ -11,7 +11,7 @@ use crate::manifest::{Environment, Manifest, SystemEnvironment};
 use crate::objects::{Objects, open_objects};
 use crate::wal::{OnDurable, Recovery, WalFolder, WalOptions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 
@@ -70,6 +70,9 @@ impl Store {
             wake: Arc::new(Notify::new()),
             pressed: AtomicBool::new(false),
             room: Notify::new(),
+            swept_ns: AtomicI64::new(i64::MIN),
+            deleted_replaced: AtomicU64::new(0),
+            deleted_orphans: AtomicU64::new(0),
             stop: tokio::sync::watch::channel(false).0,
             options,
         });

@@ -38,7 +38,7 @@ pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> 
 /// # Errors
 /// Those of the store.
 pub async fn compact(args: CompactArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let options = haystore::Options { grace: args.grace.grace, ..open::options(&args.store) };
+    let options = haystore::Options { grace: args.grace.grace, orphan_age: args.grace.orphan_age, ..open::options(&args.store) };
     let store = open::open_existing(&args.store, options).await?;
     let Some(compacted) = interrupt.or(seam::compact(&store)).await else { return Ok(Outcome::Interrupted) };
     terminal::print(&compacted?.render())?;

@@ -179,11 +179,15 @@ impl Metrics {
 
 /// What the store says of itself, in the Prometheus text format.
 pub fn store_text(out: &mut String, store: &Store) {
-    let mut gauge = |name: &str, help: &str, value: u64| {
-        head(out, name, help, "gauge");
-        let _ = writeln!(out, "{name} {value}");
-    };
+    let deleted = store.deleted();
+    head(out, "haystore_objects_deleted_total", "Segments deleted: replaced by merges, or uploaded but never published.", "counter");
+    let _ = writeln!(out, "haystore_objects_deleted_total{{why=\"replaced\"}} {}", deleted.replaced);
+    let _ = writeln!(out, "haystore_objects_deleted_total{{why=\"orphan\"}} {}", deleted.orphans);
     if let Some(recovery) = store.recovery() {
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            head(out, name, help, "gauge");
+            let _ = writeln!(out, "{name} {value}");
+        };
         let damaged = recovery.damaged.iter().map(|damage| damage.bytes).sum();
         let files = recovery.set_aside.iter().map(|aside| aside.files).sum();
         let bytes = recovery.set_aside.iter().map(|aside| aside.bytes).sum();
