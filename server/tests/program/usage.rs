@@ -67,6 +67,29 @@ fn a_store_without_permission_is_refused_at_once_with_a_hint() {
 }
 
 #[test]
+fn compact_deletes_what_was_never_published_once_it_is_old() {
+    let folder = Folder::new();
+    folder.write("a.log", b"a\n");
+    folder.ok(&["ingest", "a.log"]);
+    let segments = folder.store().join("segments/level0");
+    let live: Vec<_> = std::fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let orphan = segments.join(format!("{:032x}.haystore", 7));
+    std::fs::copy(&live[0], &orphan).unwrap();
+    let compact = || String::from_utf8(folder.ok(&["compact"])).unwrap();
+    compact();
+    assert!(orphan.exists());
+    let old = std::time::SystemTime::now() - Duration::from_secs(25 * 3600);
+    for path in live.iter().chain([&orphan]) {
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+    let told = compact();
+    assert!(told.contains("1 object never published"), "{told}");
+    assert!(!orphan.exists());
+    assert_eq!(folder.ok(&["scan"]), b"a\n");
+    folder.ok(&["verify"]);
+}
+
+#[test]
 fn a_second_server_and_a_taken_port_are_refused_with_a_hint() {
     let folder = Folder::new();
     let server = folder.serve(&[]);
