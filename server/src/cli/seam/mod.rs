@@ -7,7 +7,7 @@ pub use crate::ingest::whole_csv_records;
 pub use answer::push_record;
 pub use haystore::query::logql::parse as query;
 pub use haystore::query::time::parse as time;
-pub use records::{Look, ReadOptions, Records, Tally, decoded, look};
+pub use records::{CsvLook, Look, ReadOptions, Records, Tally, decoded, look};
 
 use super::args::ServeArgs;
 use crate::{ServeConfig, http};
