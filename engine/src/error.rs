@@ -15,6 +15,8 @@ pub enum ErrorKind {
     Busy,
     /// Bytes at rest are damaged; the message names object and offset.
     Corrupt,
+    /// The disk or the object store refuses: permissions, credentials or the address must be mended first. Trying again is of no use.
+    Denied,
     /// The thing asked for does not exist.
     NotFound,
     /// Another process owns the WAL, or a newer epoch of this writer exists: give up.

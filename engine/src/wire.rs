@@ -1,6 +1,7 @@
 //! Checked reading and plain writing of little-endian integers, varints and length-prefixed bytes.
 //!
-//! Reading never panics and never allocates by an unchecked length: every count is compared with the bytes left.
+//! Reading never panics and never allocates by an unchecked length: every count is compared with the bytes left. Every value has one
+//! encoding; any other is an error.
 
 /// Why bytes could not be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +62,11 @@ impl<'a> Reader<'a> {
         WireError { offset: self.at, what }
     }
 
+    /// Where the next byte lies.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// Bytes not yet read.
     pub fn left(&self) -> usize {
         self.bytes.len() - self.at
@@ -87,7 +93,7 @@ impl<'a> Reader<'a> {
         Ok(&self.bytes[self.at - len..self.at])
     }
 
-    /// A LEB128 number of at most 64 bits.
+    /// A LEB128 number of at most 64 bits, in its shortest form.
     pub fn varint(&mut self) -> WireResult<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -97,7 +103,7 @@ impl<'a> Reader<'a> {
             }
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                return Ok(value);
+                return if byte == 0 && shift > 0 { Err(self.error("number longer than it need be")) } else { Ok(value) };
             }
         }
         Err(self.error("number too long"))
@@ -116,8 +122,14 @@ impl<'a> Reader<'a> {
 
     /// A count of things that take at least one byte each in what is left.
     pub fn count(&mut self) -> WireResult<usize> {
+        self.count_of(1)
+    }
+
+    /// A count of things that take at least `bytes_min` (not 0) bytes each in what is left.
+    pub fn count_of(&mut self, bytes_min: usize) -> WireResult<usize> {
         let value = self.varint()?;
-        usize::try_from(value).ok().filter(|&v| v <= self.left()).ok_or(self.error("count larger than the bytes left"))
+        let most = self.left() / bytes_min;
+        usize::try_from(value).ok().filter(|&v| v <= most).ok_or(self.error("count larger than the bytes left"))
     }
 
     /// Length-prefixed bytes.
@@ -145,6 +157,16 @@ impl<'a> Reader<'a> {
     /// A little-endian u64.
     pub fn u64(&mut self) -> WireResult<u64> {
         Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A little-endian i64.
+    pub fn i64(&mut self) -> WireResult<i64> {
+        Ok(i64::from_le_bytes(self.array()?))
+    }
+
+    /// A little-endian u128.
+    pub fn u128(&mut self) -> WireResult<u128> {
+        Ok(u128::from_le_bytes(self.array()?))
     }
 
     fn array<const N: usize>(&mut self) -> WireResult<[u8; N]> {
@@ -179,6 +201,16 @@ mod tests {
         }
 
         #[test]
+        fn a_number_has_one_encoding(bytes in prop::collection::vec(prop::sample::select(vec![0, 1, 0x7f, 0x80, 0x81, 0xff]), 1..12)) {
+            let mut reader = Reader::new(&bytes);
+            if let Ok(value) = reader.varint() {
+                let mut out = Vec::new();
+                put_varint(&mut out, value);
+                prop_assert_eq!(&out[..], &bytes[..bytes.len() - reader.left()]);
+            }
+        }
+
+        #[test]
         fn any_bytes_are_read_without_a_panic(bytes in any::<Vec<u8>>()) {
             let mut reader = Reader::new(&bytes);
             let _ = (reader.varint(), reader.bytes(), reader.text(), reader.u64(), reader.signed());
@@ -190,6 +222,11 @@ mod tests {
         assert!(Reader::new(&[0xff; 9]).varint().is_err());
         assert!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).varint().is_err());
         assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]).varint(), Ok(u64::MAX));
+        for longer in [&[0x80, 0][..], &[0x81, 0x80, 0], &[0xff, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0]] {
+            assert_eq!(Reader::new(longer).varint().unwrap_err().what, "number longer than it need be");
+        }
         assert!(Reader::new(&[200, 1, 0]).bytes().is_err());
+        assert_eq!(Reader::new(&[2, 0, 0, 0, 0]).count_of(2), Ok(2));
+        assert!(Reader::new(&[2, 0, 0, 0]).count_of(2).is_err());
     }
 }

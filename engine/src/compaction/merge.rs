@@ -10,7 +10,7 @@ use crate::query::Query;
 use crate::query::scan::{GroupRef, Merge, Wanted};
 use crate::record::{Batch, Tenant};
 use crate::segment::{Cut, SegmentWriter, encode_row_group};
-use crate::store::{Direction, Shared, flush, publish};
+use crate::store::{Direction, Shared, UPLOAD_AGE_MAX, flush, publish};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -39,7 +39,8 @@ pub(super) async fn run(shared: &Arc<Shared>, tenant: &Tenant, task: Task, done:
     let merge = Merge { wanted, groups, memtables: Vec::new(), source: shared.source(), handle: Handle::current() };
     let output = Output::new(shared, tenant.clone(), task.level);
     let written = tokio::task::spawn_blocking(move || write_all(merge, output)).await;
-    let mut added = written.map_err(|e| Error::internal(format!("a merge ended early: {e}")))??;
+    let written = written.map_err(|e| Error::internal(format!("a merge ended early: {e}")))??;
+    let (mut added, began_ns) = renew(shared, written).await?;
     let rows_written: u64 = added.iter().flat_map(|s| &s.parts).map(|p| p.rows).sum();
     if rows_written != rows {
         return Err(Error::internal(format!("a merge of {rows} records gave {rows_written}; nothing was replaced")));
@@ -49,7 +50,23 @@ pub(super) async fn run(shared: &Arc<Shared>, tenant: &Tenant, task: Task, done:
     done.written += added.len() as u64;
     done.line_bytes += task.inputs.iter().map(|p| p.part.line_bytes).sum::<u64>();
     done.stored_bytes += added.iter().map(|s| s.bytes).sum::<u64>();
-    commit(shared, tenant, &task, added).await
+    commit(shared, tenant, &task, added, began_ns).await
+}
+
+/// Uploads again what was uploaded so long ago that it could not be published; the segments, and when the oldest upload began.
+async fn renew(shared: &Shared, written: Vec<(SegmentMeta, i64)>) -> Result<(Vec<SegmentMeta>, i64)> {
+    let mut added = Vec::with_capacity(written.len());
+    let mut oldest_ns = i64::MAX;
+    for (segment, mut began_ns) in written {
+        if shared.upload_age(began_ns) >= UPLOAD_AGE_MAX / 2 {
+            let bytes = shared.objects.get(&segment.key).await?;
+            began_ns = shared.environment.now_ns();
+            shared.objects.put(&segment.key, bytes).await?;
+        }
+        oldest_ns = oldest_ns.min(began_ns);
+        added.push(segment);
+    }
+    Ok((added, oldest_ns))
 }
 
 /// Gives the outputs, which ascend in time, ranks within those of the inputs.
@@ -63,18 +80,19 @@ fn rank(added: &mut [SegmentMeta], task: &Task) {
     }
 }
 
-async fn commit(shared: &Shared, tenant: &Tenant, task: &Task, added: Vec<SegmentMeta>) -> Result<()> {
+async fn commit(shared: &Shared, tenant: &Tenant, task: &Task, added: Vec<SegmentMeta>, began_ns: i64) -> Result<()> {
     let removed: Vec<(SegmentId, Tenant)> = task.inputs.iter().map(|p| (p.segment.id, tenant.clone())).collect();
     let swap = |state: &crate::manifest::State| {
         if added.iter().any(|s| state.segment(s.id).is_some()) {
             return Ok(Delta::default());
         }
+        shared.check_upload(began_ns)?;
         Ok(Delta { removed: removed.clone(), added: added.clone(), ..Delta::default() })
     };
     shared.manifest.commit(swap).await.map(|_| ())
 }
 
-fn write_all(merge: Merge, mut output: Output) -> Result<Vec<SegmentMeta>> {
+fn write_all(merge: Merge, mut output: Output) -> Result<Vec<(SegmentMeta, i64)>> {
     let mut failed = None;
     merge.run(&mut |batch, _| match output.take(batch) {
         Ok(()) => true,
@@ -101,7 +119,8 @@ struct Output {
     day: Option<i64>,
     last: i64,
     segment: SegmentWriter,
-    written: Vec<SegmentMeta>,
+    /// The segments, and when the upload of each began, ns.
+    written: Vec<(SegmentMeta, i64)>,
 }
 
 impl Output {
@@ -189,12 +208,13 @@ impl Output {
         let id = flush::new_id(&self.shared);
         let key = format!("segments/tenant={}/day={}/{id:032x}.haystore", self.tenant, self.day.unwrap_or(0));
         let meta = publish::meta_of(id, key, self.level, bytes.len() as u64, &footer)?;
+        let began_ns = self.shared.environment.now_ns();
         self.handle.block_on(self.objects.put(&meta.key, bytes.into()))?;
-        self.written.push(meta);
+        self.written.push((meta, began_ns));
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Vec<SegmentMeta>> {
+    fn finish(mut self) -> Result<Vec<(SegmentMeta, i64)>> {
         self.close_group()?;
         self.close_segment()?;
         Ok(self.written)

@@ -2,9 +2,10 @@
 //!
 //! What holds: the inputs of one merge are neighbours in `order` among the tenant's segments that they could be mixed up with, so the order of
 //! records with equal timestamp and stream never changes; large segments are not rewritten for small late ones; readers keep what they see,
-//! for a replaced object is deleted only after the grace period.
+//! for a replaced object is deleted only after the grace period. What was uploaded and never published goes too, see `orphans.rs`.
 
 mod merge;
+mod orphans;
 mod plan;
 
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ use crate::record::Tenant;
 use crate::store::{Shared, is_passing};
 use futures_util::StreamExt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use tokio::sync::Semaphore;
 
 /// What compaction did.
@@ -28,6 +30,8 @@ pub struct Compacted {
     pub stored_bytes: u64,
     /// Objects deleted that were replaced longer ago than the grace period.
     pub deleted: u64,
+    /// Objects deleted that were uploaded, but never published.
+    pub orphans: u64,
 }
 
 /// Compacts every tenant. `everything`: also where it would not pay yet.
@@ -44,6 +48,7 @@ pub(crate) async fn all(shared: &Arc<Shared>, everything: bool) -> Result<Compac
     }
     drop(running);
     collect_garbage(shared, &mut done).await?;
+    orphans::sweep(shared, everything, &mut done).await?;
     Ok(done)
 }
 
@@ -80,6 +85,7 @@ impl Compacted {
         self.line_bytes += other.line_bytes;
         self.stored_bytes += other.stored_bytes;
         self.deleted += other.deleted;
+        self.orphans += other.orphans;
     }
 }
 
@@ -99,6 +105,7 @@ async fn collect_garbage(shared: &Shared, done: &mut Compacted) -> Result<()> {
             Ok(Delta { garbage_dropped: left, ..Delta::default() })
         };
         shared.manifest.commit(dropped).await?;
+        shared.deleted_replaced.fetch_add(chunk.len() as u64, Relaxed);
         done.deleted += chunk.len() as u64;
     }
     Ok(())

@@ -94,12 +94,33 @@ pub struct DiskEntry {
     pub is_dir: bool,
 }
 
-/// The engine's error for a failed call `what` on `path`: a full disk is busy, a missing file is not found.
+/// The engine's error for a failed call `what` on `path`: a full disk is busy, a missing file is not found, and what no second try can mend is
+/// denied.
 pub fn disk_error(what: &str, path: &Path, cause: &io::Error) -> Error {
-    let kind = match cause.kind() {
-        io::ErrorKind::NotFound => ErrorKind::NotFound,
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Busy,
-        _ => ErrorKind::Io,
+    let (kind, help) = match cause.kind() {
+        io::ErrorKind::NotFound => (ErrorKind::NotFound, ""),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (ErrorKind::Busy, ""),
+        io::ErrorKind::PermissionDenied => (ErrorKind::Denied, ": let the user that runs this program read and write there"),
+        io::ErrorKind::ReadOnlyFilesystem => (ErrorKind::Denied, ": mount it for writing, or choose another folder"),
+        io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => (ErrorKind::Denied, ": choose a path whose parents are folders"),
+        io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => (ErrorKind::Denied, ": choose another path"),
+        _ => (ErrorKind::Io, ""),
     };
-    Error::new(kind, format!("{what} {}: {cause}", path.display()))
+    Error::new(kind, format!("{what} {}: {cause}{help}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_second_try_can_mend_is_denied_and_says_what_to_do() {
+        let error = |kind: io::ErrorKind| disk_error("write", Path::new("/a/b"), &kind.into());
+        assert_eq!(error(io::ErrorKind::PermissionDenied).kind(), ErrorKind::Denied);
+        assert!(error(io::ErrorKind::PermissionDenied).message().starts_with("write /a/b: permission denied: let the user"));
+        assert_eq!(error(io::ErrorKind::NotADirectory).kind(), ErrorKind::Denied);
+        assert_eq!(error(io::ErrorKind::ReadOnlyFilesystem).kind(), ErrorKind::Denied);
+        assert_eq!(error(io::ErrorKind::StorageFull).kind(), ErrorKind::Busy);
+        assert_eq!(error(io::ErrorKind::TimedOut).kind(), ErrorKind::Io);
+    }
 }

@@ -6,11 +6,12 @@
 use super::delta::{Delta, JobChange, Record, WriterChange, check_key, check_shape};
 use super::map::Map;
 use super::state::{JobEntry, SegmentMeta, State, TenantPart, Writer};
-use super::wire::{Reader, put_bytes, put_count, put_varint};
 use super::{CHECKPOINT_BYTES_MAX, DELTA_BYTES_MAX, JOB_STATE_BYTES_MAX};
 use crate::error::{Error, Result};
 use crate::record::Tenant;
+use crate::wire::{Reader, WireError, put_bytes, put_varint};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -24,7 +25,25 @@ const ZSTD_LEVEL: i32 = 3;
 pub(super) const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 pub(super) const SEGMENT_BYTES_MIN: usize = 16 + 2 + 5 + PART_BYTES_MIN;
 const PART_BYTES_MIN: usize = 2 + 3 + 9;
-const IN_BODY: &str = " (in the decompressed body)";
+
+/// What is wrong with a body, and at which of its bytes.
+struct Wrong {
+    at: usize,
+    what: String,
+}
+
+type Parsed<T> = Result<T, Wrong>;
+
+impl From<WireError> for Wrong {
+    fn from(e: WireError) -> Self {
+        Wrong { at: e.offset, what: e.what.to_string() }
+    }
+}
+
+/// `what` is wrong at the place last read.
+fn wrong(reader: &Reader<'_>, what: impl Display) -> Wrong {
+    Wrong { at: reader.at(), what: what.to_string() }
+}
 
 /// The bytes of a delta object.
 pub(crate) fn encode_delta(record: &Record) -> Result<Vec<u8>> {
@@ -57,18 +76,18 @@ pub(crate) fn encode_delta(record: &Record) -> Result<Vec<u8>> {
 /// The delta that makes `version`, from the bytes of `object`.
 pub(crate) fn decode_delta(object: &str, bytes: &[u8], version: u64) -> Result<Record> {
     let body = open(object, bytes, MAGIC_DELTA, DELTA_BYTES_MAX)?;
-    let mut reader = Reader::new(object, "", body, HEADER_BYTES);
-    let found = reader.u64()?;
-    if found != version {
-        return Err(reader.wrong(format_args!("version {found} under the key of version {version}")));
-    }
+    delta(&mut Reader::new(body), version).map_err(|e| Error::corrupt(object, (HEADER_BYTES + e.at) as u64, e.what))
+}
+
+fn delta(reader: &mut Reader<'_>, version: u64) -> Parsed<Record> {
+    check_version(reader, version)?;
     let (commit_id, parent_id, time_ns) = (reader.u128()?, reader.u128()?, reader.i64()?);
     let delta = Delta {
-        writers: list(&mut reader, 17, writer_change)?,
-        jobs: list(&mut reader, 5, job_change)?,
-        removed: list(&mut reader, 18, |r| Ok((r.u128()?, r.tenant()?)))?,
-        added: list(&mut reader, SEGMENT_BYTES_MIN, |r| segment(r, version))?,
-        garbage_dropped: list(&mut reader, 2, |r| key(r, "garbage"))?,
+        writers: list(reader, 17, writer_change)?,
+        jobs: list(reader, 5, job_change)?,
+        removed: list(reader, 18, |r| Ok((r.u128()?, tenant(r)?)))?,
+        added: list(reader, SEGMENT_BYTES_MIN, |r| segment(r, version))?,
+        garbage_dropped: list(reader, 2, |r| key(r, "garbage"))?,
     };
     reader.end()?;
     Ok(Record { version, commit_id, parent_id, time_ns, delta })
@@ -113,31 +132,32 @@ pub(crate) fn encode_checkpoint(state: &State) -> Result<Vec<u8>> {
 /// The state at `version`, from the bytes of `object`.
 pub(crate) fn decode_checkpoint(object: &str, bytes: &[u8], version: u64) -> Result<State> {
     let raw = unpack(object, open(object, bytes, MAGIC_CHECKPOINT, CHECKPOINT_BYTES_MAX)?)?;
-    let mut reader = Reader::new(object, IN_BODY, &raw, 0);
-    let found = reader.u64()?;
-    if found != version {
-        return Err(reader.wrong(format_args!("version {found} under the key of version {version}")));
-    }
+    let in_body = |e: Wrong| Error::corrupt(object, e.at as u64, format_args!("{} (in the decompressed body)", e.what));
+    checkpoint(&mut Reader::new(&raw), version).map_err(in_body)
+}
+
+fn checkpoint(reader: &mut Reader<'_>, version: u64) -> Parsed<State> {
+    check_version(reader, version)?;
     let (commit_id, time_ns) = (reader.u128()?, reader.i64()?);
-    let writers = list(&mut reader, 18, |r| Ok((r.u128()?, Writer { epoch: r.varint()?, wal_position: r.varint()? })))?;
-    let jobs = list(&mut reader, 14, |r| {
-        let place = (r.tenant()?, key(r, "job")?);
+    let writers = list(reader, 18, |r| Ok((r.u128()?, Writer { epoch: r.varint()?, wal_position: r.varint()? })))?;
+    let jobs = list(reader, 14, |r| {
+        let place = (tenant(r)?, key(r, "job")?);
         let epoch = r.varint()?;
         Ok((place, JobEntry { epoch, state: job_state(r)?.into(), updated_ns: r.i64()? }))
     })?;
-    let segments = list(&mut reader, SEGMENT_BYTES_MIN, |r| segment(r, version))?;
+    let segments = list(reader, SEGMENT_BYTES_MIN, |r| segment(r, version))?;
     let segments: Vec<_> = segments.into_iter().map(|segment| (segment.id, Arc::new(segment))).collect();
-    let garbage = list(&mut reader, 10, |r| Ok((key(r, "garbage")?, r.i64()?)))?;
+    let garbage = list(reader, 10, |r| Ok((key(r, "garbage")?, r.i64()?)))?;
     reader.end()?;
     Ok(State {
         version,
         commit_id,
         time_ns,
         tenants: index(&segments),
-        segments: ascending(&reader, segments)?,
-        writers: ascending(&reader, writers)?,
-        jobs: ascending(&reader, jobs)?,
-        garbage: ascending(&reader, garbage)?,
+        segments: ascending(reader, segments)?,
+        writers: ascending(reader, writers)?,
+        jobs: ascending(reader, jobs)?,
+        garbage: ascending(reader, garbage)?,
     })
 }
 
@@ -149,10 +169,9 @@ pub(crate) fn encode_hint(version: u64) -> Vec<u8> {
 /// The version of the checkpoint that the hint names.
 pub(crate) fn decode_hint(object: &str, bytes: &[u8]) -> Result<u64> {
     let body = open(object, bytes, MAGIC_HINT, HEADER_BYTES + 8 + TRAILER_BYTES)?;
-    let mut reader = Reader::new(object, "", body, HEADER_BYTES);
-    let version = reader.u64()?;
-    reader.end()?;
-    Ok(version)
+    let mut reader = Reader::new(body);
+    let version = reader.u64().and_then(|version| reader.end().map(|()| version));
+    version.map_err(|e| Error::corrupt(object, (HEADER_BYTES + e.offset) as u64, e.what))
 }
 
 fn seal(magic: [u8; 8], body: &[u8]) -> Vec<u8> {
@@ -175,22 +194,22 @@ fn open<'a>(object: &str, bytes: &'a [u8], magic: [u8; 8], bytes_max: usize) -> 
     let Some((sealed, crc)) = bytes.split_last_chunk::<TRAILER_BYTES>().filter(|(sealed, _)| sealed.len() >= HEADER_BYTES) else {
         return Err(Error::corrupt(object, bytes.len() as u64, "too short"));
     };
-    let mut header = Reader::new(object, "", sealed, 0);
-    if header.take(8)? != magic {
+    let (start, body) = sealed.split_at(HEADER_BYTES);
+    if !start.starts_with(&magic) {
         return Err(Error::corrupt(object, 0, "not the magic bytes"));
     }
     if crc32fast::hash(sealed) != u32::from_le_bytes(*crc) {
         return Err(Error::corrupt(object, sealed.len() as u64, "the checksum does not fit"));
     }
-    let format = header.u16()?;
+    let mut header = Reader::new(&start[magic.len()..]);
+    let short = |e: WireError| Error::corrupt(object, (magic.len() + e.offset) as u64, e.what);
+    let (format, reserved, stated) = (header.u16().map_err(short)?, header.u16().map_err(short)?, header.u64().map_err(short)?);
     if format != FORMAT_VERSION {
         return Err(Error::corrupt(object, 8, format_args!("format version {format}; this program reads {FORMAT_VERSION}")));
     }
-    if header.u16()? != 0 {
+    if reserved != 0 {
         return Err(Error::corrupt(object, 10, "reserved bytes are not zero"));
     }
-    let stated = header.u64()?;
-    let body = &sealed[HEADER_BYTES..];
     if stated != body.len() as u64 {
         return Err(Error::corrupt(object, 12, format_args!("a body of {stated} bytes stated, {} there", body.len())));
     }
@@ -200,11 +219,12 @@ fn open<'a>(object: &str, bytes: &'a [u8], magic: [u8; 8], bytes_max: usize) -> 
 /// Decompresses a checkpoint's body. Memory grows with what comes out, never past the stated length or the limit.
 fn unpack(object: &str, body: &[u8]) -> Result<Vec<u8>> {
     let wrong = |what: String| Error::corrupt(object, (HEADER_BYTES + 8) as u64, what);
-    let stated = Reader::new(object, "", body, HEADER_BYTES).u64()?;
+    let (stated, packed) = body.split_first_chunk().ok_or_else(|| wrong("too short".to_string()))?;
+    let stated = u64::from_le_bytes(*stated);
     if stated > CHECKPOINT_BYTES_MAX as u64 {
         return Err(Error::corrupt(object, HEADER_BYTES as u64, format_args!("{stated} bytes stated, limit {CHECKPOINT_BYTES_MAX}")));
     }
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(&body[8..]).map_err(|e| wrong(format!("zstd: {e}")))?;
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(|e| wrong(format!("zstd: {e}")))?;
     decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(|e| wrong(format!("zstd: {e}")))?;
     let mut raw = Vec::new();
     decoder.take(stated + 1).read_to_end(&mut raw).map_err(|e| wrong(format!("zstd: {e}")))?;
@@ -214,14 +234,28 @@ fn unpack(object: &str, body: &[u8]) -> Result<Vec<u8>> {
     Ok(raw)
 }
 
-fn list<T>(reader: &mut Reader<'_>, bytes_min: usize, mut item: impl FnMut(&mut Reader<'_>) -> Result<T>) -> Result<Vec<T>> {
-    let count = reader.count(bytes_min)?;
+fn check_version(reader: &mut Reader<'_>, version: u64) -> Parsed<()> {
+    let found = reader.u64()?;
+    if found == version { Ok(()) } else { Err(wrong(reader, format_args!("version {found} under the key of version {version}"))) }
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    put_varint(out, count as u64);
+}
+
+fn tenant(reader: &mut Reader<'_>) -> Parsed<Tenant> {
+    let name = reader.text()?;
+    Tenant::new(name).map_err(|e| wrong(reader, e))
+}
+
+fn list<T>(reader: &mut Reader<'_>, bytes_min: usize, mut item: impl FnMut(&mut Reader<'_>) -> Parsed<T>) -> Parsed<Vec<T>> {
+    let count = reader.count_of(bytes_min)?;
     (0..count).map(|_| item(reader)).collect()
 }
 
-fn ascending<K: Ord + Clone, V: Clone>(reader: &Reader<'_>, entries: Vec<(K, V)>) -> Result<Map<K, V>> {
+fn ascending<K: Ord + Clone, V: Clone>(reader: &Reader<'_>, entries: Vec<(K, V)>) -> Parsed<Map<K, V>> {
     if !entries.is_sorted_by(|a, b| a.0 < b.0) {
-        return Err(reader.wrong("a table is not in ascending order"));
+        return Err(wrong(reader, "a table is not in ascending order"));
     }
     Ok(Map::from_ascending(entries))
 }
@@ -242,15 +276,15 @@ fn index(segments: &[(u128, Arc<SegmentMeta>)]) -> Map<Tenant, Map<(i64, u128), 
     }))
 }
 
-fn key(reader: &mut Reader<'_>, what: &str) -> Result<String> {
-    let key = reader.string()?;
-    check_key(what, &key).map_err(|e| reader.wrong(e))?;
+fn key(reader: &mut Reader<'_>, what: &str) -> Parsed<String> {
+    let key = reader.text()?.to_string();
+    check_key(what, &key).map_err(|e| wrong(reader, e))?;
     Ok(key)
 }
 
-fn job_state<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+fn job_state<'a>(reader: &mut Reader<'a>) -> Parsed<&'a [u8]> {
     let state = reader.bytes()?;
-    if state.len() > JOB_STATE_BYTES_MAX { Err(reader.wrong("a job's state is too long")) } else { Ok(state) }
+    if state.len() > JOB_STATE_BYTES_MAX { Err(wrong(reader, "a job's state is too long")) } else { Ok(state) }
 }
 
 fn put_segment(out: &mut Vec<u8>, segment: &SegmentMeta) {
@@ -271,22 +305,22 @@ fn put_segment(out: &mut Vec<u8>, segment: &SegmentMeta) {
     }
 }
 
-fn segment(reader: &mut Reader<'_>, version: u64) -> Result<SegmentMeta> {
-    let (id, key, bytes, level) = (reader.u128()?, key(reader, "segment")?, reader.varint()?, reader.u8()?);
+fn segment(reader: &mut Reader<'_>, version: u64) -> Parsed<SegmentMeta> {
+    let (id, key, bytes, level) = (reader.u128()?, key(reader, "segment")?, reader.varint()?, reader.byte()?);
     let (order_min, more) = (reader.varint()?, reader.varint()?);
-    let order = order_min.checked_add(more).ok_or_else(|| reader.wrong("an order above 64 bits"))?;
+    let order = order_min.checked_add(more).ok_or_else(|| wrong(reader, "an order above 64 bits"))?;
     let parts = list(reader, PART_BYTES_MIN, part)?;
     let segment = SegmentMeta { id, key, bytes, level, order_min, order, parts };
-    check_shape(&segment, version).map_err(|e| reader.wrong(e))?;
+    check_shape(&segment, version).map_err(|e| wrong(reader, e))?;
     Ok(segment)
 }
 
-fn part(reader: &mut Reader<'_>) -> Result<TenantPart> {
-    let tenant = reader.tenant()?;
+fn part(reader: &mut Reader<'_>) -> Parsed<TenantPart> {
+    let tenant = tenant(reader)?;
     let (rows, line_bytes, row_groups) = (reader.varint()?, reader.varint()?, reader.varint()?);
-    let row_groups = u32::try_from(row_groups).map_err(|_| reader.wrong("more than 2^32 row groups"))?;
+    let row_groups = u32::try_from(row_groups).map_err(|_| wrong(reader, "more than 2^32 row groups"))?;
     let (timestamp_min, span) = (reader.i64()?, reader.varint()?);
-    let timestamp_max = timestamp_min.checked_add_unsigned(span).ok_or_else(|| reader.wrong("a time above 64 bits"))?;
+    let timestamp_max = timestamp_min.checked_add_unsigned(span).ok_or_else(|| wrong(reader, "a time above 64 bits"))?;
     Ok(TenantPart { tenant, rows, line_bytes, row_groups, timestamp_min, timestamp_max })
 }
 
@@ -301,14 +335,14 @@ fn put_writer_change(out: &mut Vec<u8>, change: &WriterChange) {
     numbers.iter().for_each(|number| put_varint(out, *number));
 }
 
-fn writer_change(reader: &mut Reader<'_>) -> Result<WriterChange> {
-    let kind = reader.u8()?;
+fn writer_change(reader: &mut Reader<'_>) -> Parsed<WriterChange> {
+    let kind = reader.byte()?;
     let id = reader.u128()?;
     match kind {
         1 => Ok(WriterChange::Register { id }),
         2 => Ok(WriterChange::Advance { id, epoch: reader.varint()?, wal_position: reader.varint()? }),
         3 => Ok(WriterChange::Forget { id, epoch: reader.varint()? }),
-        _ => Err(reader.wrong(format_args!("writer change {kind} is unknown"))),
+        _ => Err(wrong(reader, format_args!("writer change {kind} is unknown"))),
     }
 }
 
@@ -331,13 +365,13 @@ fn put_job_change(out: &mut Vec<u8>, change: &JobChange) {
     }
 }
 
-fn job_change(reader: &mut Reader<'_>) -> Result<JobChange> {
-    let kind = reader.u8()?;
-    let (tenant, key) = (reader.tenant()?, key(reader, "job")?);
+fn job_change(reader: &mut Reader<'_>) -> Parsed<JobChange> {
+    let kind = reader.byte()?;
+    let (tenant, key) = (tenant(reader)?, key(reader, "job")?);
     match kind {
         1 => Ok(JobChange::Begin { tenant, key }),
         2 => Ok(JobChange::Update { tenant, key, epoch: reader.varint()?, state: job_state(reader)?.to_vec() }),
         3 => Ok(JobChange::Finish { tenant, key, epoch: reader.varint()? }),
-        _ => Err(reader.wrong(format_args!("job change {kind} is unknown"))),
+        _ => Err(wrong(reader, format_args!("job change {kind} is unknown"))),
     }
 }

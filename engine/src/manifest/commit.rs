@@ -188,6 +188,8 @@ impl Manifest {
             match self.objects.create(&key, bytes.clone()).await {
                 Ok(Created::Done) => return Ok(Outcome::Ours),
                 Ok(Created::Exists) => {}
+                // It is not there, and no other try can change that.
+                Err(e) if e.kind() == ErrorKind::Denied => return Err(e),
                 Err(e) => last = e,
             }
             match self.objects.get(&key).await {

@@ -22,13 +22,13 @@ mod history;
 mod map;
 mod open;
 mod state;
-mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use commit::Manifest;
 pub use delta::{Delta, JobChange, WriterChange};
+pub(crate) use environment::unix_ns;
 pub use environment::{Environment, SystemEnvironment};
 pub use state::{JobEntry, LivePart, SegmentId, SegmentMeta, State, TenantPart, Writer};
 

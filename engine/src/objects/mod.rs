@@ -35,7 +35,8 @@ pub const KEY_PART_BYTES_MAX: usize = 200;
 /// A store of objects.
 ///
 /// Errors name the object and the operation. Their kinds: `NotFound`, `Invalid` (a bad key), `Busy` (throttled, out of
-/// space, no answer: try later), `Corrupt` (a range beyond the object's end), `Io`.
+/// space, no answer: try later), `Denied` (no permission, no such bucket: trying again is of no use), `Corrupt` (a range beyond the
+/// object's end), `Io`.
 #[async_trait]
 pub trait Objects: Send + Sync + Debug {
     /// Stores `bytes` under `key`, in place of what was there.

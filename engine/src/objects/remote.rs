@@ -52,7 +52,17 @@ impl RemoteObjects {
     }
 
     fn error(&self, what: &str, key: &str, cause: &object_store::Error) -> Error {
-        Error::new(error_kind(cause), format!("{what} {key} in {}: {cause}", self.name))
+        let kind = error_kind(cause);
+        let help = if kind == ErrorKind::Denied { ": check address, credentials and rights" } else { "" };
+        Error::new(kind, format!("{what} {key} in {}: {cause}{help}", self.name))
+    }
+
+    /// As [`RemoteObjects::error`], for calls that need no object: what was not found is the bucket.
+    fn bucket_error(&self, what: &str, key: &str, cause: &object_store::Error) -> Error {
+        if error_kind(cause) != ErrorKind::NotFound {
+            return self.error(what, key, cause);
+        }
+        Error::new(ErrorKind::Denied, format!("{what} {key} in {}: there is no such bucket: make it, or name another: {cause}", self.name))
     }
 
     async fn put_parts(&self, path: &Path, mut bytes: Bytes) -> object_store::Result<()> {
@@ -89,7 +99,9 @@ fn error_kind(error: &object_store::Error) -> ErrorKind {
     match error {
         E::NotFound { .. } => ErrorKind::NotFound,
         E::InvalidPath { .. } => ErrorKind::Invalid,
+        E::PermissionDenied { .. } | E::Unauthenticated { .. } => ErrorKind::Denied,
         E::Generic { source, .. } => match status_in(source.as_ref()) {
+            Some(400 | 401 | 403 | 404 | 405) => ErrorKind::Denied,
             Some(status) if (400..500).contains(&status) && status != 408 && status != 429 => ErrorKind::Io,
             _ => ErrorKind::Busy,
         },
@@ -119,7 +131,7 @@ impl Objects for RemoteObjects {
         } else {
             self.store.put(&path, PutPayload::from(bytes)).await.map(|_| ())
         };
-        result.map_err(|e| self.error("put", key, &e))
+        result.map_err(|e| self.bucket_error("put", key, &e))
     }
 
     async fn create(&self, key: &str, bytes: Bytes) -> Result<Created> {
@@ -128,7 +140,7 @@ impl Objects for RemoteObjects {
         match self.store.put_opts(&path, PutPayload::from(bytes), options).await {
             Ok(_) => Ok(Created::Done),
             Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => Ok(Created::Exists),
-            Err(e) => Err(self.error("create", key, &e)),
+            Err(e) => Err(self.bucket_error("create", key, &e)),
         }
     }
 
@@ -156,7 +168,7 @@ impl Objects for RemoteObjects {
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectMeta>> {
         let folder = self.join(split_prefix(prefix)?.0)?;
-        let found: Vec<_> = self.store.list(Some(&folder)).try_collect().await.map_err(|e| self.error("list", prefix, &e))?;
+        let found: Vec<_> = self.store.list(Some(&folder)).try_collect().await.map_err(|e| self.bucket_error("list", prefix, &e))?;
         let object = |meta: object_store::ObjectMeta| {
             let path = meta.location.as_ref();
             let key = if self.prefix.is_empty() { path } else { path.strip_prefix(&self.prefix)?.strip_prefix('/')? };
@@ -190,7 +202,8 @@ mod tests {
         let generic = |text: &str| object_store::Error::Generic { store: "S3", source: text.to_string().into() };
         assert_eq!(error_kind(&generic("Server returned non-2xx status code: 503 Service Unavailable: SlowDown")), ErrorKind::Busy);
         assert_eq!(error_kind(&generic("Server returned non-2xx status code: 429 Too Many Requests")), ErrorKind::Busy);
-        assert_eq!(error_kind(&generic("Server returned non-2xx status code: 400 Bad Request")), ErrorKind::Io);
+        assert_eq!(error_kind(&generic("Server returned non-2xx status code: 400 Bad Request")), ErrorKind::Denied);
+        assert_eq!(error_kind(&generic("Server returned non-2xx status code: 409 Conflict")), ErrorKind::Io);
         assert_eq!(error_kind(&generic("connection refused")), ErrorKind::Busy);
     }
 }

@@ -4,11 +4,14 @@ use super::row_group::Rows;
 use crate::record::{Batch, Format, Labels};
 use crate::shape::Span;
 use hashbrown::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 const DAY_NS: i64 = 86_400_000_000_000;
 /// A row group ends with its day once its lines have a part of this many of the most bytes.
 const DAY_CUT_PART: usize = 8;
+/// The most formats of a row group. Their indexes are 16 bits wide, and finding one takes a look at each.
+const FORMATS_MAX: usize = 4096;
 
 /// The records of one tenant, dealt out to row groups.
 #[derive(Debug)]
@@ -19,7 +22,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Deals out the records of `batches`, which are in arrival order, to row groups with lines of at most about `bytes_max` bytes, ascending in time.
+    /// Deals out the records of `batches`, which are in arrival order, to row groups with lines of at most about `bytes_max` bytes and
+    /// [`FORMATS_MAX`] formats, ascending in time.
     pub fn new(batches: Vec<Arc<Batch>>, bytes_max: usize) -> Cut {
         let mut rows: Vec<(i64, u32, u32)> = Vec::with_capacity(batches.iter().map(|b| b.len()).sum());
         for (index, batch) in batches.iter().enumerate() {
@@ -31,13 +35,17 @@ impl Cut {
         let mut groups = Vec::new();
         let mut group: Vec<(u32, u32)> = Vec::new();
         let (mut bytes, mut day) = (0, None);
+        let mut formats = FormatCount::new(&batches);
         for (timestamp, batch, row) in rows {
             let len = batches[batch as usize].line(row as usize).len();
             let new_day = day.is_some_and(|d| d != timestamp.div_euclid(DAY_NS)) && bytes >= bytes_max / DAY_CUT_PART;
-            if !group.is_empty() && (new_day || bytes + len > bytes_max) {
+            let full = bytes + len > bytes_max || !formats.has_room(batch, row);
+            if !group.is_empty() && (new_day || full) {
                 groups.push(std::mem::take(&mut group));
+                formats.clear();
                 bytes = 0;
             }
+            formats.add(batch, row);
             day = Some(timestamp.div_euclid(DAY_NS));
             bytes += len;
             group.push((batch, row));
@@ -129,6 +137,39 @@ impl Cut {
     }
 }
 
+/// Counts the formats of a row group, where the batches have so many that they could be too many.
+struct FormatCount<'a> {
+    batches: &'a [Arc<Batch>],
+    needed: bool,
+    used: HashSet<&'a Format>,
+}
+
+impl<'a> FormatCount<'a> {
+    fn new(batches: &'a [Arc<Batch>]) -> Self {
+        let formats: usize = batches.iter().map(|batch| batch.formats().len()).sum();
+        FormatCount { batches, needed: formats > FORMATS_MAX, used: HashSet::new() }
+    }
+
+    fn format(&self, batch: u32, row: u32) -> &'a Format {
+        self.batches[batch as usize].get(row as usize).format
+    }
+
+    /// Whether the group can take a row of this format.
+    fn has_room(&self, batch: u32, row: u32) -> bool {
+        self.used.len() < FORMATS_MAX || self.used.contains(self.format(batch, row))
+    }
+
+    fn add(&mut self, batch: u32, row: u32) {
+        if self.needed {
+            self.used.insert(self.format(batch, row));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.used.clear();
+    }
+}
+
 impl Rows {
     fn reserve(&mut self, rows: usize, line_bytes: usize) {
         self.lines.reserve_exact(line_bytes);
@@ -138,7 +179,7 @@ impl Rows {
         self.row_formats.reserve_exact(rows);
     }
 
-    /// The index of `format`; added when new.
+    /// The index of `format`; added when new. The cut leaves a group at most [`FORMATS_MAX`] of them.
     fn format(&mut self, format: &Format) -> u16 {
         let known = self.formats.iter().position(|f| f == format);
         known.unwrap_or_else(|| {
@@ -152,4 +193,36 @@ fn append(arena: &mut Vec<u8>, bytes: &[u8]) -> Span {
     let at = arena.len() as u32;
     arena.extend_from_slice(bytes);
     Span { at, len: bytes.len() as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Metadata;
+
+    #[test]
+    fn a_row_group_ends_before_it_has_too_many_formats() {
+        let csv = |i: usize| Format::Csv { delimiter: b',', columns: vec![format!("column {i}")] };
+        let labels = Labels::new([("s", "x")]);
+        let mut batches = [Batch::new(), Batch::new()];
+        for i in 0..FORMATS_MAX + 10 {
+            // The same formats again in the other batch are no new ones.
+            for batch in &mut batches {
+                batch.push_record(i as i64, &labels, i.to_string().as_bytes(), &Metadata::default(), &csv(i)).unwrap();
+            }
+        }
+        let cut = Cut::new(batches.map(Arc::new).to_vec(), usize::MAX);
+        assert_eq!(cut.len(), 2);
+        let mut line = 0;
+        for (group, formats) in [FORMATS_MAX, 10].into_iter().enumerate() {
+            let rows = cut.rows(group);
+            assert_eq!((rows.formats.len(), rows.row_formats.len()), (formats, 2 * formats));
+            for (&format, span) in rows.row_formats.iter().zip(&rows.line_spans) {
+                let (i, at) = (line / 2, span.at as usize);
+                assert_eq!(rows.lines[at..at + span.len as usize], *i.to_string().as_bytes());
+                assert_eq!(rows.formats[format as usize], csv(i));
+                line += 1;
+            }
+        }
+    }
 }

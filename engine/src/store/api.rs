@@ -36,6 +36,9 @@ pub struct Options {
     pub segment_bytes_max: usize,
     /// How long a replaced object stays for readers that still use it.
     pub grace: Duration,
+    /// How old, by the object store's clock, an object must be that was uploaded but never published, to be deleted. At least
+    /// [`crate::store::ORPHAN_AGE_MIN`].
+    pub orphan_age: Duration,
     /// How often compaction looks for work.
     pub compact_every: Duration,
     /// How often a writing store looks for what other processes have published.
@@ -61,6 +64,7 @@ impl Default for Options {
             compacted_group_bytes: 0,
             segment_bytes_max: 0,
             grace: Duration::from_secs(15 * 60),
+            orphan_age: Duration::from_secs(24 * 60 * 60),
             compact_every: Duration::from_secs(60),
             refresh_every: Duration::from_secs(5),
         };
@@ -165,6 +169,15 @@ pub struct JobReport {
     pub line_bytes: u64,
     /// Bytes of the segments written.
     pub stored_bytes: u64,
+}
+
+/// Objects that a process has deleted.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Deleted {
+    /// Those that were replaced longer ago than the grace period.
+    pub replaced: u64,
+    /// Those that were never published.
+    pub orphans: u64,
 }
 
 /// A place in a tenant's records: behind the record with this timestamp, stream, and count of

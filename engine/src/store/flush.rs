@@ -25,6 +25,7 @@ pub(crate) async fn sealed(shared: &Arc<Shared>, id: u128, epoch: u64, wal: Opti
         let tenants = by_tenant(&memtable);
         let encoded = publish::encode_segment(&shared.pool, tenants, shared.options.group_bytes).await?;
         let mut added = Vec::new();
+        let began_ns = shared.environment.now_ns();
         if let Some((bytes, footer)) = encoded {
             let segment_id = new_id(shared);
             let key = format!("segments/level0/{segment_id:032x}.haystore");
@@ -32,7 +33,7 @@ pub(crate) async fn sealed(shared: &Arc<Shared>, id: u128, epoch: u64, wal: Opti
             shared.objects.put(&meta.key, bytes.into()).await?;
             added.push(meta);
         }
-        commit(shared, id, epoch, memtable.end, added).await?;
+        commit(shared, id, epoch, memtable.end, added, began_ns).await?;
         if let Some(wal) = wal {
             let (wal, end) = (wal.clone(), memtable.end);
             let trimmed = tokio::task::spawn_blocking(move || wal.trim(end)).await;
@@ -55,7 +56,7 @@ fn by_tenant(memtable: &Sealed) -> Vec<(Tenant, Vec<Arc<Batch>>)> {
     tenants.into_iter().collect()
 }
 
-async fn commit(shared: &Shared, id: u128, epoch: u64, end: u64, added: Vec<SegmentMeta>) -> Result<()> {
+async fn commit(shared: &Shared, id: u128, epoch: u64, end: u64, added: Vec<SegmentMeta>, began_ns: i64) -> Result<()> {
     shared
         .manifest
         .commit(|state| {
@@ -63,6 +64,7 @@ async fn commit(shared: &Shared, id: u128, epoch: u64, end: u64, added: Vec<Segm
             if state.writer(id).is_some_and(|w| w.epoch == epoch && w.wal_position >= end) {
                 return Ok(Delta::default());
             }
+            shared.check_upload(began_ns)?;
             let advance = WriterChange::Advance { id, epoch, wal_position: end };
             Ok(Delta { writers: vec![advance], added: added.clone(), ..Delta::default() })
         })

@@ -163,6 +163,7 @@ impl Job {
             self.take_encoded().await?;
         }
         let mut added = Vec::new();
+        let began_ns = self.shared.environment.now_ns();
         let segment = std::mem::take(&mut self.segment);
         self.segment_line_bytes = 0;
         if !segment.is_empty() {
@@ -174,10 +175,10 @@ impl Job {
             self.shared.objects.put(&meta.key, bytes.into()).await?;
             added.push(meta);
         }
-        self.commit(change, added).await
+        self.commit(change, added, began_ns).await
     }
 
-    async fn commit(&self, change: JobChange, added: Vec<SegmentMeta>) -> Result<()> {
+    async fn commit(&self, change: JobChange, added: Vec<SegmentMeta>, began_ns: i64) -> Result<()> {
         let commit = self.shared.manifest.commit(|state| {
             // An answer may have been lost: what is there already is not published again.
             let known = !added.is_empty() && added.iter().all(|s| state.segment(s.id).is_some());
@@ -185,6 +186,7 @@ impl Job {
             if known || ended {
                 return Ok(Delta::default());
             }
+            self.shared.check_upload(began_ns)?;
             Ok(Delta { jobs: vec![change.clone()], added: added.clone(), ..Delta::default() })
         });
         commit.await.map(|_| ())

@@ -29,10 +29,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Environment, Manifest};
 use crate::objects::Objects;
 use crate::record::{Batch, Tenant};
-use crate::wal::Wal;
+use crate::wal::{Recovery, Wal};
 use memtables::Memtables;
 use pool::Pool;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
@@ -40,6 +40,10 @@ use view::Footers;
 
 /// Queries that run at once. Each holds a thread, a scan for as long as its client reads; the runtime has only so many.
 pub const QUERIES_MAX: usize = 100;
+/// The least that [`Options::orphan_age`] counts for.
+pub const ORPHAN_AGE_MIN: Duration = Duration::from_secs(12 * 60 * 60);
+/// What was uploaded longer ago is not published any more. Less than [`ORPHAN_AGE_MIN`] by more than a commit can take.
+pub(crate) const UPLOAD_AGE_MAX: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// A log store. Cloning is cheap; clones are one store.
 ///
@@ -71,6 +75,10 @@ pub(crate) struct Shared {
     pressed: AtomicBool,
     /// Told when memtables were dropped.
     room: Notify,
+    /// When orphans were looked for last, ns.
+    pub(crate) swept_ns: AtomicI64,
+    pub(crate) deleted_replaced: AtomicU64,
+    pub(crate) deleted_orphans: AtomicU64,
     stop: tokio::sync::watch::Sender<bool>,
 }
 
@@ -79,6 +87,8 @@ struct WriterState {
     wal: Arc<Wal>,
     id: u128,
     epoch: u64,
+    /// What was found when the WAL was opened.
+    recovery: Recovery,
 }
 
 impl Store {
@@ -158,7 +168,8 @@ impl Store {
         Job::begin(&self.shared, tenant, key).await
     }
 
-    /// Merges small segments into fewer, time-disjoint ones, and deletes objects that were replaced longer ago than the grace period.
+    /// Merges small segments into fewer, time-disjoint ones, and deletes objects that were replaced longer ago than the grace period, or
+    /// uploaded longer ago than [`Options::orphan_age`] and never published.
     ///
     /// # Errors
     /// Io errors; what is published stays whole whenever it ends.
@@ -184,6 +195,17 @@ impl Store {
         flushed
     }
 
+    /// Objects that this process has deleted.
+    pub fn deleted(&self) -> Deleted {
+        let shared = &self.shared;
+        Deleted { replaced: shared.deleted_replaced.load(Ordering::Relaxed), orphans: shared.deleted_orphans.load(Ordering::Relaxed) }
+    }
+
+    /// What was found in the WAL when the store was opened; `None` for a store without one.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.shared.writer.get().map(|writer| &writer.recovery)
+    }
+
     /// Bytes that records in memory take, and bytes of the WAL's files.
     pub fn unflushed_bytes(&self) -> (usize, u64) {
         (self.shared.memtables.bytes(), self.shared.writer.get().map_or(0, |w| w.wal.stored_bytes()))
@@ -191,6 +213,20 @@ impl Store {
 }
 
 impl Shared {
+    /// How long ago an upload began that began at `began_ns`.
+    pub(crate) fn upload_age(&self, began_ns: i64) -> Duration {
+        Duration::from_nanos(self.environment.now_ns().saturating_sub(began_ns).max(0).unsigned_abs())
+    }
+
+    /// Fails when an upload began, at `began_ns`, so long ago that it may soon be taken for one that is never published.
+    pub(crate) fn check_upload(&self, began_ns: i64) -> Result<()> {
+        let age = self.upload_age(began_ns);
+        if age < UPLOAD_AGE_MAX {
+            return Ok(());
+        }
+        Err(Error::busy(format!("an upload is {age:?} old, too old to be published; it is written anew")))
+    }
+
     /// Fails when the newest known state says that another process writes under this WAL's name.
     fn check_fence(&self, writer: &WriterState) -> Result<()> {
         let now = self.manifest.state().writer(writer.id).map_or(0, |w| w.epoch);

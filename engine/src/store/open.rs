@@ -11,7 +11,7 @@ use crate::manifest::{Environment, Manifest, SystemEnvironment};
 use crate::objects::{Objects, open_objects};
 use crate::wal::{OnDurable, Recovery, WalFolder, WalOptions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, Semaphore};
 
@@ -70,6 +70,9 @@ impl Store {
             wake: Arc::new(Notify::new()),
             pressed: AtomicBool::new(false),
             room: Notify::new(),
+            swept_ns: AtomicI64::new(i64::MIN),
+            deleted_replaced: AtomicU64::new(0),
+            deleted_orphans: AtomicU64::new(0),
             stop: tokio::sync::watch::channel(false).0,
             options,
         });
@@ -116,7 +119,7 @@ async fn start_writer(shared: &Arc<Shared>, disk: Arc<dyn Disk>, dir: &Path) -> 
     }
     let (wal, report) = recovery.await.map_err(|e| Error::internal(format!("recovery ended early: {e}")))??;
     tell(&report, dir);
-    let state = WriterState { wal: Arc::new(wal), id, epoch: writer.epoch };
+    let state = WriterState { wal: Arc::new(wal), id, epoch: writer.epoch, recovery: report };
     shared.writer.set(state).map_err(|_| Error::internal("a store has one writer"))
 }
 
@@ -129,6 +132,15 @@ fn tell(report: &Recovery, dir: &Path) {
     }
     for damage in &report.damaged {
         tracing::error!("{}: damaged at byte {}, {} bytes skipped: {}", damage.file.display(), damage.offset, damage.bytes, damage.what);
+    }
+    for aside in &report.set_aside {
+        let help = "open the folder as a WAL, with a program that reads it, to get them back; then remove it";
+        tracing::error!(
+            "{}: {} files, {} bytes of records that are not in this store: {help}",
+            aside.folder.display(),
+            aside.files,
+            aside.bytes
+        );
     }
 }
 

@@ -5,9 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::record::{Batch, Format, Labels, Parts, Tenant};
-
-/// Bytes of the longest varint.
-const VARINT_BYTES_MAX: usize = 10;
+use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
 
 /// The bytes of `batch` of `tenant`.
 pub(super) fn encode(tenant: &Tenant, batch: &Batch) -> Vec<u8> {
@@ -31,8 +29,7 @@ pub(super) fn encode(tenant: &Tenant, batch: &Batch) -> Vec<u8> {
     put_varint(&mut out, arenas.metadata.len() as u64);
     let mut before = 0i64;
     for &timestamp in batch.timestamps() {
-        let delta = timestamp.wrapping_sub(before);
-        put_varint(&mut out, ((delta << 1) ^ (delta >> 63)) as u64);
+        put_signed(&mut out, timestamp.wrapping_sub(before));
         before = timestamp;
     }
     if batch.streams().len() > 1 {
@@ -55,44 +52,32 @@ pub(super) fn encode(tenant: &Tenant, batch: &Batch) -> Vec<u8> {
 /// # Errors
 /// [`crate::ErrorKind::Invalid`], with the offset, when `bytes` is no encoded batch.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Tenant, Batch)> {
-    let mut reader = Reader { bytes, at: 0 };
-    let tenant = Tenant::new(reader.text()?)?;
-    let streams = reader.streams()?;
-    let formats = reader.formats()?;
-    let rows = reader.count(2)?;
-    let line_bytes = reader.count(1)?;
-    let metadata_bytes = reader.count(1)?;
+    read(&mut Reader::new(bytes)).map_err(|e| Error::invalid(format!("encoded batch: {} at byte {}", e.what, e.offset)))
+}
+
+fn read(reader: &mut Reader<'_>) -> WireResult<(Tenant, Batch)> {
+    let tenant = Tenant::new(reader.text()?).map_err(|_| reader.error("no tenant's name"))?;
+    let streams = streams(reader)?;
+    let formats = formats(reader)?;
+    let rows = reader.count_of(2)?;
+    let line_bytes = reader.count()?;
+    let metadata_bytes = reader.count()?;
     let mut timestamps = Vec::with_capacity(rows);
     let mut before = 0i64;
     for _ in 0..rows {
-        let coded = reader.varint()?;
-        before = before.wrapping_add((coded >> 1) as i64 ^ -((coded & 1) as i64));
+        before = before.wrapping_add(reader.signed()?);
         timestamps.push(before);
     }
-    let row_streams = reader.indexes(rows, streams.len(), |i| u32::try_from(i).ok())?;
-    let row_formats = reader.indexes(rows, formats.len(), |i| u16::try_from(i).ok())?;
-    let line_ends = reader.ends(rows)?;
-    let metadata_ends = if metadata_bytes == 0 { vec![0; rows] } else { reader.ends(rows)? };
+    let row_streams = indexes(reader, rows, streams.len(), |i| u32::try_from(i).ok())?;
+    let row_formats = indexes(reader, rows, formats.len(), |i| u16::try_from(i).ok())?;
+    let line_ends = ends(reader, rows)?;
+    let metadata_ends = if metadata_bytes == 0 { vec![0; rows] } else { ends(reader, rows)? };
     let lines = reader.take(line_bytes)?.to_vec();
     let metadata = reader.take(metadata_bytes)?.to_vec();
-    if reader.at != bytes.len() {
-        return Err(reader.error("bytes behind its end"));
-    }
+    reader.end()?;
     let parts = Parts { streams, formats, timestamps, row_streams, row_formats, lines, line_ends, metadata, metadata_ends };
-    Ok((tenant, Batch::from_parts(parts)?))
-}
-
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
+    let batch = Batch::from_parts(parts).map_err(|_| reader.error("parts that don't fit together before the end"))?;
+    Ok((tenant, batch))
 }
 
 fn put_lengths(out: &mut Vec<u8>, ends: &[u32]) {
@@ -103,100 +88,52 @@ fn put_lengths(out: &mut Vec<u8>, ends: &[u32]) {
     }
 }
 
-struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+fn streams(reader: &mut Reader<'_>) -> WireResult<Vec<Labels>> {
+    let mut streams = Vec::new();
+    for _ in 0..reader.count()? {
+        let mut labels = Vec::new();
+        for _ in 0..reader.count_of(2)? {
+            labels.push((reader.text()?, reader.text()?));
+        }
+        streams.push(Labels::new(labels));
+    }
+    Ok(streams)
 }
 
-impl<'a> Reader<'a> {
-    fn error(&self, what: &str) -> Error {
-        Error::invalid(format!("encoded batch: {what} at byte {}", self.at))
+fn formats(reader: &mut Reader<'_>) -> WireResult<Vec<Format>> {
+    let mut formats = Vec::new();
+    for _ in 0..reader.count()? {
+        formats.push(Format::from_bytes(reader.bytes()?).map_err(|_| reader.error("an unknown format before the end"))?);
     }
+    Ok(formats)
+}
 
-    fn varint(&mut self) -> Result<u64> {
-        let mut value = 0u64;
-        for (i, &byte) in self.bytes[self.at..].iter().take(VARINT_BYTES_MAX).enumerate() {
-            let bits = u64::from(byte & 0x7f);
-            if i == VARINT_BYTES_MAX - 1 && bits > 1 {
-                break;
-            }
-            value |= bits << (7 * i);
-            if byte < 0x80 {
-                self.at += i + 1;
-                return Ok(value);
-            }
-        }
-        Err(self.error("bad varint"))
+/// One index a row; not stored when there is at most one thing to point at.
+fn indexes<T: Default + Clone>(
+    reader: &mut Reader<'_>,
+    rows: usize,
+    things: usize,
+    narrow: impl Fn(u64) -> Option<T>,
+) -> WireResult<Vec<T>> {
+    if things <= 1 {
+        return Ok(vec![T::default(); rows]);
     }
+    let mut out = Vec::with_capacity(rows);
+    for _ in 0..rows {
+        out.push(narrow(reader.varint()?).ok_or_else(|| reader.error("an index too large before the end"))?);
+    }
+    Ok(out)
+}
 
-    /// A count of things that take at least `bytes_each` of the bytes left.
-    fn count(&mut self, bytes_each: usize) -> Result<usize> {
-        let count = self.varint()?;
-        let left = (self.bytes.len() - self.at) / bytes_each;
-        match usize::try_from(count) {
-            Ok(count) if count <= left => Ok(count),
-            _ => Err(self.error("a count beyond its end")),
-        }
+fn ends(reader: &mut Reader<'_>, rows: usize) -> WireResult<Vec<u32>> {
+    let mut out = Vec::with_capacity(rows);
+    let mut end = 0u32;
+    for _ in 0..rows {
+        let len = u32::try_from(reader.varint()?).ok();
+        end = len.and_then(|len| end.checked_add(len)).ok_or_else(|| reader.error("lengths too large before the end"))?;
+        out.push(end);
     }
-
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let taken = self.bytes[self.at..].get(..len).ok_or_else(|| self.error("a length beyond its end"))?;
-        self.at += len;
-        Ok(taken)
-    }
-
-    fn counted(&mut self) -> Result<&'a [u8]> {
-        let len = self.count(1)?;
-        self.take(len)
-    }
-
-    fn text(&mut self) -> Result<&'a str> {
-        let bytes = self.counted()?;
-        std::str::from_utf8(bytes).map_err(|_| self.error("text that is not UTF-8 before the end"))
-    }
-
-    fn streams(&mut self) -> Result<Vec<Labels>> {
-        let mut streams = Vec::new();
-        for _ in 0..self.count(1)? {
-            let mut labels = Vec::new();
-            for _ in 0..self.count(2)? {
-                labels.push((self.text()?, self.text()?));
-            }
-            streams.push(Labels::new(labels));
-        }
-        Ok(streams)
-    }
-
-    fn formats(&mut self) -> Result<Vec<Format>> {
-        let mut formats = Vec::new();
-        for _ in 0..self.count(1)? {
-            formats.push(Format::from_bytes(self.counted()?)?);
-        }
-        Ok(formats)
-    }
-
-    /// One index a row; not stored when there is at most one thing to point at.
-    fn indexes<T: Default + Clone>(&mut self, rows: usize, things: usize, narrow: impl Fn(u64) -> Option<T>) -> Result<Vec<T>> {
-        if things <= 1 {
-            return Ok(vec![T::default(); rows]);
-        }
-        let mut out = Vec::with_capacity(rows);
-        for _ in 0..rows {
-            out.push(narrow(self.varint()?).ok_or_else(|| self.error("an index too large before the end"))?);
-        }
-        Ok(out)
-    }
-
-    fn ends(&mut self, rows: usize) -> Result<Vec<u32>> {
-        let mut out = Vec::with_capacity(rows);
-        let mut end = 0u32;
-        for _ in 0..rows {
-            let len = u32::try_from(self.varint()?).ok();
-            end = len.and_then(|len| end.checked_add(len)).ok_or_else(|| self.error("lengths too large before the end"))?;
-            out.push(end);
-        }
-        Ok(out)
-    }
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Crashes and failing calls anywhere: every acknowledged batch comes back once, whole and in order.
 
 use super::codec::tests::rows;
-use super::tests::{Opened, Rows, batch, open, small_options, tenant};
+use super::tests::{Opened, Rows, batch, dir, open, open_at, set_version, small_options, tenant};
 use super::*;
 use crate::disk::{Dice, SimDisk};
 use std::collections::{BTreeMap, HashSet};
@@ -126,6 +126,48 @@ fn crash_rounds(seed: u64, lying: bool) {
 fn crashes_lose_nothing_acknowledged_and_repeat_nothing() {
     for seed in 0..200 {
         crash_rounds(seed, false);
+    }
+}
+
+/// A WAL of several files, the last of which was made by a program of another version; the batches in it.
+fn wal_of_another_version(seed: u64) -> (SimDisk, Vec<(u64, Rows)>) {
+    let disk = SimDisk::seeded(seed);
+    let opened = open(&disk, 0, small_options()).unwrap();
+    assert_eq!(append_all(&opened.wal, 0..9).len(), 9);
+    drop(opened);
+    let mut names: Vec<String> = disk.list(&dir()).unwrap().into_iter().map(|e| e.name).filter(|n| n.ends_with(".wal")).collect();
+    assert!(names.len() > 2);
+    set_version(&disk, &dir().join(names.pop().unwrap()), 2);
+    (disk, (0..9).map(|id| (id, rows(&batch(id, 3)))).collect())
+}
+
+#[test]
+fn setting_aside_may_end_anywhere_and_loses_and_repeats_nothing() {
+    for seed in 0..4 {
+        for n in 1.. {
+            let context = format!("seed {seed}, call {n} fails");
+            let (disk, all) = wal_of_another_version(seed * 1000 + n);
+            disk.fail_from(n);
+            let done = open(&disk, 0, small_options()).is_ok_and(|opened| opened.batches.is_empty());
+            let disk = disk.crash();
+            let opened = open(&disk, 0, small_options()).unwrap();
+            assert_eq!(opened.batches, [], "{context}");
+            let own = append_all(&opened.wal, 50..52);
+            let [aside] = &opened.recovery.set_aside[..] else { panic!("{context}: {:?}", opened.recovery) };
+            for entry in disk.list(&aside.folder).unwrap().iter().filter(|entry| entry.name.ends_with(".wal")) {
+                set_version(&disk, &aside.folder.join(&entry.name), 1);
+            }
+            let theirs = open_at(&disk, &aside.folder, 0, small_options()).unwrap();
+            assert_eq!(theirs.batches, all, "{context}");
+            assert!(theirs.wal.identity() != opened.wal.identity(), "{context}");
+            drop((opened, theirs));
+            let again = open(&disk, 0, small_options()).unwrap();
+            assert_eq!(again.batches.iter().map(|b| b.0).collect::<Vec<_>>(), own.iter().map(|o| o.0).collect::<Vec<_>>(), "{context}");
+            if done {
+                assert!(n > 20);
+                break;
+            }
+        }
     }
 }
 

@@ -3,8 +3,6 @@
 //! What holds: a header parses only when its magic, checksum and reserved bytes are right. All numbers are
 //! little-endian. The same tables are in `format-spec/chapters/wal.md`; a test compares them.
 
-use crate::error::{Error, Result};
-
 /// First bytes of a file.
 pub(super) const FILE_MAGIC: [u8; 8] = *b"HAYWAL\r\n";
 /// First bytes of a frame; not UTF-8, so that no line in UTF-8 holds them.
@@ -37,6 +35,16 @@ pub(super) struct FileHeader {
     pub previous_bytes: u64,
     /// Repeated in each frame of the file, so that frames of other files, or inside lines, are not taken for its own.
     pub tag: u64,
+}
+
+/// What the beginning of a file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Header {
+    Good(FileHeader),
+    /// Damaged or cut.
+    Damaged,
+    /// Whole, of a version that this program does not read.
+    OtherVersion(u32),
 }
 
 /// A frame's header.
@@ -74,29 +82,28 @@ impl FileHeader {
         out[76..].copy_from_slice(&crc.to_le_bytes());
         out
     }
+}
 
-    /// The header at the beginning of `bytes`; `None` when it is damaged or cut.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::Invalid`] when it is whole and of another version.
-    pub fn parse(bytes: &[u8]) -> Result<Option<Self>> {
-        let Some(bytes) = bytes.get(..FILE_HEADER_BYTES) else { return Ok(None) };
+impl Header {
+    /// The header at the beginning of `bytes`.
+    pub fn parse(bytes: &[u8]) -> Header {
+        let Some(bytes) = bytes.get(..FILE_HEADER_BYTES) else { return Header::Damaged };
         if bytes[..8] != FILE_MAGIC || u32_at(bytes, 76) != crc32fast::hash(&bytes[..76]) {
-            return Ok(None);
+            return Header::Damaged;
         }
         let version = u32_at(bytes, 8);
         if version != VERSION || u32_at(bytes, 12) != 0 || u32_at(bytes, 72) != 0 {
-            return Err(Error::invalid(format!("WAL file of version {version}; this program reads version {VERSION}: use a newer one")));
+            return Header::OtherVersion(version);
         }
         let writer = u128::from(u64_at(bytes, 16)) | u128::from(u64_at(bytes, 24)) << 64;
-        Ok(Some(FileHeader {
+        Header::Good(FileHeader {
             writer,
             number: u64_at(bytes, 32),
             first_sequence: u64_at(bytes, 40),
             previous_number: u64_at(bytes, 48),
             previous_bytes: u64_at(bytes, 56),
             tag: u64_at(bytes, 64),
-        }))
+        })
     }
 }
 
@@ -224,14 +231,14 @@ mod tests {
     fn headers_survive_their_bytes_and_no_flip() {
         let file = FileHeader { writer: 7 << 100 | 3, number: 1, first_sequence: 2, previous_number: 3, previous_bytes: 4, tag: 5 };
         let bytes = file.to_bytes();
-        assert_eq!(FileHeader::parse(&bytes), Ok(Some(file)));
+        assert_eq!(Header::parse(&bytes), Header::Good(file));
         let frame = FrameHeader { tag: 1, sequence: 2, part: 3, parts: 4, stored_bytes: 5, decoded_bytes: 6, coding: 1, payload_crc: 8 };
         let frame_bytes = frame.to_bytes();
         assert_eq!(FrameHeader::parse(&frame_bytes), Some(frame));
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FileHeader::parse(&bytes), Ok(None));
+            assert_eq!(Header::parse(&bytes), Header::Damaged);
         }
         for bit in 0..frame_bytes.len() * 8 {
             let mut bytes = frame_bytes;
@@ -241,11 +248,11 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_by_name() {
+    fn another_version_is_told_from_damage() {
         let mut bytes = FileHeader { writer: 1, number: 1, first_sequence: 2, previous_number: 3, previous_bytes: 4, tag: 5 }.to_bytes();
         bytes[8] = 9;
         let crc = crc32fast::hash(&bytes[..76]);
         bytes[76..].copy_from_slice(&crc.to_le_bytes());
-        assert!(FileHeader::parse(&bytes).unwrap_err().message().contains("version 9"));
+        assert_eq!(Header::parse(&bytes), Header::OtherVersion(9));
     }
 }

@@ -6,10 +6,12 @@
 //! - after a failed write or sync nothing more is acknowledged in that file: it is cut back, the next file's header says
 //!   how much of it counts, and what failed is not read once anything later was acknowledged;
 //! - recovery gives every acknowledged batch once, in order; damage costs the frames it hits, and is reported;
+//! - files of another version or writer are set aside, with all that it takes to read them elsewhere, and reported;
 //! - one process writes to a folder.
 //!
 //! This module must not know about memtables, segments or the manifest. Bytes: `format-spec/chapters/wal.md`.
 
+mod aside;
 mod codec;
 mod folder;
 mod frames;
@@ -17,6 +19,7 @@ mod layout;
 mod recover;
 mod writer;
 
+pub use aside::SetAside;
 pub use folder::WalFolder;
 pub use recover::{Damage, Recovery};
 

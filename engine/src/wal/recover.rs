@@ -3,12 +3,13 @@
 //! What holds: batches come in order and once; only torn tails that nobody was told of are cut; a file with damage is
 //! left as it is.
 
-use super::folder::{IDENTITY_NAME, WalFolder, file_path, read_header, retire};
+use super::aside::SetAside;
+use super::folder::{WalFile, WalFolder, retire};
 use super::frames::{Found, Scanner};
-use super::layout::{FILE_HEADER_BYTES, FileHeader, NO_FILE};
+use super::layout::{FILE_HEADER_BYTES, NO_FILE};
 use super::{ClosedFile, codec};
 use crate::disk::disk_error;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{Batch, Tenant};
 use std::path::PathBuf;
 
@@ -46,6 +47,8 @@ pub struct Recovery {
     pub torn: Vec<Damage>,
     /// Damage to what may have been acknowledged. The files are kept, as `*.damaged` after trimming.
     pub damaged: Vec<Damage>,
+    /// Files of other versions or writers, set aside now or earlier. Their records are not here.
+    pub set_aside: Vec<SetAside>,
 }
 
 /// What the writer goes on from.
@@ -55,13 +58,6 @@ pub(super) struct State {
     pub next_sequence: u64,
     pub previous_number: u64,
     pub previous_bytes: u64,
-}
-
-struct File {
-    number: u64,
-    path: PathBuf,
-    len: u64,
-    header: Option<FileHeader>,
 }
 
 struct Run<'a> {
@@ -75,19 +71,20 @@ struct Run<'a> {
 
 /// Reads all files, gives their batches from sequence number `from` on to `deliver`.
 pub(super) fn run(folder: &WalFolder, from: u64, deliver: &mut dyn FnMut(u64, Tenant, Batch) -> Result<()>) -> Result<(Recovery, State)> {
-    let files = read_headers(folder)?;
-    let mut run = Run { folder, from, deliver, recovery: Recovery::default(), next_sequence: 0, closed: Vec::new() };
+    let files = &folder.files;
+    let recovery = Recovery { damaged: folder.copies.clone(), set_aside: folder.set_aside.clone(), ..Recovery::default() };
+    let mut run = Run { folder, from, deliver, recovery, next_sequence: 0, closed: Vec::new() };
     let mut previous = (NO_FILE, 0);
     for (i, file) in files.iter().enumerate() {
         let limit = limit_of(file, &files[i + 1..]);
         // Behind the newest file there may be one that was only just begun.
-        let newest = files[i + 1..].iter().all(|later| later.header.is_none() && later.len <= FILE_HEADER_BYTES as u64);
+        let newest = files[i + 1..].iter().all(|later| later.good().is_none() && later.len <= FILE_HEADER_BYTES as u64);
         if let Some(bytes) = run.file(file, limit, newest)? {
             previous = (file.number, bytes);
         }
     }
     folder.disk.sync_dir(&folder.dir).map_err(|e| disk_error("sync folder", &folder.dir, &e))?;
-    let first_sequences = files.iter().filter_map(|file| file.header).map(|header| header.first_sequence);
+    let first_sequences = files.iter().filter_map(WalFile::good).map(|header| header.first_sequence);
     let next_sequence = first_sequences.fold(run.next_sequence.max(from), u64::max);
     for damage in &run.recovery.damaged {
         tracing::warn!("WAL damage: {damage}");
@@ -102,26 +99,9 @@ pub(super) fn run(folder: &WalFolder, from: u64, deliver: &mut dyn FnMut(u64, Te
     Ok((run.recovery, state))
 }
 
-fn read_headers(folder: &WalFolder) -> Result<Vec<File>> {
-    let mut files = Vec::with_capacity(folder.numbers.len());
-    for &number in &folder.numbers {
-        let path = file_path(&folder.dir, number);
-        let (len, header) = read_header(&*folder.disk, &path)?;
-        if let Some(header) = header
-            && (header.writer != folder.identity || header.number != number)
-        {
-            let whose = format!("file {:016x} of writer {:032x}", header.number, header.writer);
-            let ours = format!("{} names the writer {:032x}", folder.dir.join(IDENTITY_NAME).display(), folder.identity);
-            return Err(Error::invalid(format!("{}: this is {whose}, but {ours}: one of the two does not belong here", path.display())));
-        }
-        files.push(File { number, path, len, header });
-    }
-    Ok(files)
-}
-
 /// How many bytes of `file` were acknowledged, if a later file tells.
-fn limit_of(file: &File, later: &[File]) -> Option<u64> {
-    let next = later.iter().find_map(|file| file.header)?;
+fn limit_of(file: &WalFile, later: &[WalFile]) -> Option<u64> {
+    let next = later.iter().find_map(WalFile::good)?;
     match next.previous_number {
         NO_FILE => Some(0),
         previous if previous == file.number => Some(next.previous_bytes),
@@ -132,7 +112,7 @@ fn limit_of(file: &File, later: &[File]) -> Option<u64> {
 
 impl Run<'_> {
     /// Reads one file; the answer is how many of its bytes count, `None` when it is gone.
-    fn file(&mut self, file: &File, limit: Option<u64>, newest: bool) -> Result<Option<u64>> {
+    fn file(&mut self, file: &WalFile, limit: Option<u64>, newest: bool) -> Result<Option<u64>> {
         let disk = &*self.folder.disk;
         if limit == Some(0) {
             return self.unacknowledged(file).map(|()| None);
@@ -144,7 +124,7 @@ impl Run<'_> {
         let damages_before = self.recovery.damaged.len();
         let mut last_sequence = None;
         let mut tail = end;
-        for found in Scanner::new(&bytes[..end], file.header.as_ref()) {
+        for found in Scanner::new(&bytes[..end], file.good().as_ref()) {
             match found {
                 Found::Batch { sequence, offset, payload } => {
                     if self.batch(file, sequence, offset, &payload)? {
@@ -155,8 +135,8 @@ impl Run<'_> {
                 Found::Tail { offset } => tail = offset,
             }
         }
-        let header_only = file.header.is_none() && tail == 0 && end <= FILE_HEADER_BYTES;
-        let torn_tail = newest && (file.header.is_some() || tail > 0 || header_only);
+        let header_only = file.good().is_none() && tail == 0 && end <= FILE_HEADER_BYTES;
+        let torn_tail = newest && (file.good().is_some() || tail > 0 || header_only);
         if tail < end && !torn_tail {
             self.damage(file, tail, end - tail, "no whole batch up to the end");
             tail = end;
@@ -176,7 +156,7 @@ impl Run<'_> {
     }
 
     /// A file that was begun, but in which nothing was ever acknowledged, holds a header at most.
-    fn unacknowledged(&mut self, file: &File) -> Result<()> {
+    fn unacknowledged(&mut self, file: &WalFile) -> Result<()> {
         let damaged = file.len > FILE_HEADER_BYTES as u64;
         if damaged {
             self.damage(file, 0, file.len as usize, "a file that the files behind it don't know");
@@ -185,7 +165,7 @@ impl Run<'_> {
     }
 
     /// Gives a batch back; false when it was none.
-    fn batch(&mut self, file: &File, sequence: u64, offset: usize, payload: &[u8]) -> Result<bool> {
+    fn batch(&mut self, file: &WalFile, sequence: u64, offset: usize, payload: &[u8]) -> Result<bool> {
         if sequence < self.next_sequence {
             self.damage(file, offset, payload.len(), "a sequence number that came before");
             return Ok(false);
@@ -208,7 +188,7 @@ impl Run<'_> {
     }
 
     /// Removes what was never acknowledged from the end of a file, and makes the rest durable.
-    fn cut(&mut self, file: &File, keep: usize, len: usize, newest: bool, damaged: bool) -> Result<()> {
+    fn cut(&mut self, file: &WalFile, keep: usize, len: usize, newest: bool, damaged: bool) -> Result<()> {
         if keep < len {
             let bytes = (len - keep) as u64;
             let what = "an unfinished write";
@@ -221,7 +201,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn damage(&mut self, file: &File, offset: usize, bytes: usize, what: &'static str) {
+    fn damage(&mut self, file: &WalFile, offset: usize, bytes: usize, what: &'static str) {
         let (offset, bytes) = (offset as u64, bytes as u64);
         match self.recovery.damaged.last_mut() {
             Some(last) if last.file == file.path && last.offset + last.bytes == offset && last.what == what => last.bytes += bytes,

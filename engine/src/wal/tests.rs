@@ -30,8 +30,12 @@ pub(super) fn small_options() -> WalOptions {
 }
 
 pub(super) fn open(disk: &SimDisk, from: u64, options: WalOptions) -> Result<Opened> {
+    open_at(disk, &dir(), from, options)
+}
+
+pub(super) fn open_at(disk: &SimDisk, dir: &Path, from: u64, options: WalOptions) -> Result<Opened> {
     let mut batches = Vec::new();
-    let folder = WalFolder::open(Arc::new(disk.clone()), &dir(), options)?;
+    let folder = WalFolder::open(Arc::new(disk.clone()), dir, options)?;
     let mut deliver = |sequence, whose: Tenant, batch: Batch| {
         assert_eq!(whose, tenant());
         batches.push((sequence, rows(&batch)));
@@ -260,16 +264,95 @@ fn a_full_queue_is_busy() {
 }
 
 #[test]
-fn a_lost_identity_is_found_and_a_foreign_file_refused() {
+fn a_lost_or_wrong_identity_is_found_again() {
     let disk = SimDisk::new();
-    let (path, _) = one_file(&disk, 1);
+    one_file(&disk, 3);
     let identity = open(&disk, 0, WalOptions::default()).unwrap().wal.identity();
-    disk.damage(&dir().join("identity"), |bytes| bytes[3] = b'?').unwrap();
-    assert_eq!(open(&disk, 0, WalOptions::default()).unwrap().wal.identity(), identity);
-    disk.damage(&dir().join("identity"), |bytes| *bytes = format!("{:032x}\n", 5).into_bytes()).unwrap();
-    let error = open(&disk, 0, WalOptions::default()).map(|_| ()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains(path.file_name().unwrap().to_str().unwrap()), "{error}");
+    for wrong in ["?".to_string(), format!("{:032x}\n", 5)] {
+        disk.damage(&dir().join("identity"), |bytes| *bytes = wrong.into_bytes()).unwrap();
+        let opened = open(&disk, 0, WalOptions::default()).unwrap();
+        assert_eq!((opened.wal.identity(), opened.batches.len()), (identity, 3));
+    }
+}
+
+/// Whole batches with these ids, numbered by them.
+fn whole(ids: std::ops::Range<u64>) -> Vec<(u64, Rows)> {
+    ids.map(|id| (id, rows(&batch(id, 2)))).collect()
+}
+
+fn copy(from: &SimDisk, path: &Path, to: &SimDisk, name: &str) {
+    to.write_new(&dir().join(name), &from.read(path).unwrap()).unwrap();
+    to.sync_dir(&dir()).unwrap();
+}
+
+#[test]
+fn a_file_of_another_writer_is_set_aside_as_a_wal_of_its_own() {
+    let (disk, other) = (SimDisk::new(), SimDisk::new());
+    one_file(&disk, 3);
+    let (foreign, _) = one_file(&other, 4);
+    copy(&other, &foreign, &disk, "00000000000000aa.wal");
+    let identity = open(&disk, 0, WalOptions::default()).unwrap().wal.identity();
+    let disk = disk.crash();
+    let opened = open(&disk, 0, WalOptions::default()).unwrap();
+    assert_eq!((&opened.batches, opened.wal.identity()), (&whole(0..3), identity));
+    let bytes = other.read(&foreign).unwrap().len() as u64;
+    let [aside] = &opened.recovery.set_aside[..] else { panic!("{:?}", opened.recovery) };
+    assert_eq!((aside.files, aside.bytes), (1, bytes));
+    let theirs = open_at(&disk, &aside.folder, 0, WalOptions::default()).unwrap();
+    assert_eq!(theirs.batches, whole(0..4));
+    assert!(theirs.wal.identity() != identity && aside.folder.ends_with(format!("set-aside-{:032x}", theirs.wal.identity())));
+}
+
+/// Makes the header of a file say `version`, as a program of that version would.
+pub(super) fn set_version(disk: &SimDisk, path: &Path, version: u8) {
+    let change = |bytes: &mut Vec<u8>| {
+        bytes[8] = version;
+        let sum = crc32fast::hash(&bytes[..76]);
+        bytes[76..80].copy_from_slice(&sum.to_le_bytes());
+    };
+    disk.damage(path, change).unwrap();
+}
+
+#[test]
+fn a_wal_of_another_version_is_set_aside_whole_and_read_when_its_program_comes() {
+    let disk = SimDisk::new();
+    one_file(&disk, 3);
+    // The program of the other version goes on where this one stopped.
+    let opened = open(&disk, 1, WalOptions::default()).unwrap();
+    let identity = opened.wal.identity();
+    let path = file_path(&dir(), opened.wal.shared.newest_number.load(SeqCst));
+    assert_eq!(opened.wal.append(&tenant(), batch(3, 2)).wait().unwrap().0, 3);
+    drop(opened);
+    set_version(&disk, &path, 9);
+    // This one takes over again. Its own batches have numbers of their own.
+    for round in 0..2 {
+        let opened = open(&disk, 0, WalOptions::default()).unwrap();
+        assert!(opened.wal.identity() != identity);
+        assert_eq!(opened.batches, whole(0..round));
+        assert_eq!(opened.wal.append(&tenant(), batch(round, 2)).wait().unwrap().0, round);
+        let [aside] = &opened.recovery.set_aside[..] else { panic!("{:?}", opened.recovery) };
+        assert_eq!(aside.files, 2);
+    }
+    let aside = dir().join(format!("set-aside-{identity:032x}"));
+    set_version(&disk, &aside.join(path.file_name().unwrap()), 1);
+    let theirs = open_at(&disk, &aside, 1, WalOptions::default()).unwrap();
+    assert_eq!((theirs.batches, theirs.wal.identity()), (whole(1..4), identity));
+    theirs.wal.trim(4).unwrap();
+    drop(theirs.wal);
+    assert_eq!(open(&disk, 0, WalOptions::default()).unwrap().recovery.set_aside, [], "nothing is left in it");
+}
+
+#[test]
+fn a_renamed_file_gets_its_name_back_and_a_copy_is_kept_aside() {
+    let disk = SimDisk::new();
+    let (path, _) = one_file(&disk, 3);
+    disk.rename(&path, &dir().join("00000000000000aa.wal")).unwrap();
+    assert_eq!(open(&disk, 0, WalOptions::default()).unwrap().batches, whole(0..3));
+    copy(&disk, &path, &disk, "00000000000000bb.wal");
+    let opened = open(&disk, 0, WalOptions::default()).unwrap();
+    assert_eq!(opened.batches, whole(0..3));
+    assert_eq!(opened.recovery.damaged[0].what, "a copy of another file");
+    assert!(disk.len(&dir().join("00000000000000bb.wal.damaged")).is_ok());
 }
 
 #[test]

@@ -55,13 +55,16 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// LEB128 of at most 64 bits.
+    /// LEB128 of at most 64 bits, in its shortest form.
     pub fn varint(&mut self) -> Result<u64> {
         let mut value: u128 = 0;
         for i in 0..10 {
             let byte = self.u8()?;
             value |= u128::from(byte & 127) << (7 * i);
             if byte < 128 {
+                if byte == 0 && i > 0 {
+                    return self.fail("a number longer than it need be");
+                }
                 return u64::try_from(value).map_err(|_| self.error("a number of more than 64 bits"));
             }
         }

@@ -112,12 +112,15 @@ pub struct ServeArgs {
     pub query: QueryLimit,
 }
 
-/// How long replaced objects stay.
+/// How long objects stay that are no longer needed.
 #[derive(Debug, Clone, Args)]
 pub struct Grace {
     /// Delete objects that a merge replaced after this time: longer than any query runs
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = super::units::parse_duration, help_heading = "Limits")]
     pub grace: Duration,
+    /// Delete segments that were uploaded but never published after this time, at least 12h
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = super::units::parse_duration, help_heading = "Limits")]
+    pub orphan_age: Duration,
 }
 
 /// The longest line.

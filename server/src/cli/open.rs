@@ -51,6 +51,7 @@ pub async fn open_for_serving(args: &ServeArgs) -> Result<Store> {
         compact_every: args.compact_every.max(std::time::Duration::from_millis(10)),
         refresh_every: args.refresh_every.max(std::time::Duration::from_millis(10)),
         grace: args.grace.grace,
+        orphan_age: args.grace.orphan_age,
         memtable_bytes_max: args.memtable_bytes_max.unwrap_or(derived.memtable_bytes_max),
         line_bytes_max: args.line.line_bytes_max,
         query_bytes_max: args.query.query_bytes_max.unwrap_or(derived.query_bytes_max),

@@ -1,215 +1,122 @@
-//! What `du`, `verify` and `compact` print, over plain data. Pure: no store, no terminal.
+//! What `du`, `verify` and `compact` print of what the engine says. Pure: no store, no terminal.
 
 use super::table::Table;
 use super::units::{count, of, ratio, size};
+use haystore::{Compacted, Purpose, SegmentUsage, Usage, Verified};
 use std::collections::BTreeMap;
 
-/// What bytes at rest are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Purpose {
-    /// What the records are rebuilt from.
-    Data,
-    /// Fences, term dictionaries, page sets: what only skips.
-    SearchAids,
-    /// Footers, roots, templates, labels, manifest: what says where and what the rest is.
-    Metadata,
+/// What bytes are for, in the order shown, and the names shown.
+const PURPOSES: [(Purpose, &str); 3] = [(Purpose::Data, "data"), (Purpose::SearchAids, "search aids"), (Purpose::Metadata, "metadata")];
+
+/// Where the bytes are: by purpose always; by segment and by column when asked for.
+pub fn usage(usage: &Usage, segments: bool, columns: bool, bold: bool) -> String {
+    let mut out = String::new();
+    if segments {
+        out += &segment_table(usage).render(bold);
+        out.push('\n');
+    }
+    if columns {
+        out += &column_table(usage).render(bold);
+        out.push('\n');
+    }
+    out + &purpose_table(usage).render(bold)
 }
 
-impl Purpose {
-    /// All, in the order shown.
-    pub const ALL: [Purpose; 3] = [Purpose::Data, Purpose::SearchAids, Purpose::Metadata];
-
-    /// The name shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Data => "data",
-            Purpose::SearchAids => "search aids",
-            Purpose::Metadata => "metadata",
-        }
-    }
+fn stored_bytes(usage: &Usage) -> u64 {
+    usage.segments.iter().map(|s| s.stored_bytes).sum()
 }
 
-/// Bytes of one column, summed over a segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnUsage {
-    /// `timestamp`, `stream`, `shape`, `slot: integers`, …
-    pub name: String,
-    /// What they are for.
-    pub purpose: Purpose,
-    /// Bytes at rest.
-    pub stored_bytes: u64,
+/// Bytes of the lines, a newline each.
+fn raw_bytes(segment: &SegmentUsage) -> u64 {
+    segment.line_bytes + segment.records
 }
 
-/// One segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SegmentUsage {
-    /// The object's key.
-    pub key: String,
-    /// The tenant; empty when it spans several.
-    pub tenant: String,
-    /// 0: as flushed; more: compacted.
-    pub level: u32,
-    /// Records.
-    pub records: u64,
-    /// Bytes of their lines, a newline each.
-    pub raw_bytes: u64,
-    /// Size of the object; the columns' bytes add up to it.
-    pub stored_bytes: u64,
-    /// Its parts.
-    pub columns: Vec<ColumnUsage>,
+/// Bytes of each kind of column, over all segments.
+fn sums(usage: &Usage) -> BTreeMap<(Purpose, &str), u64> {
+    let mut sums = BTreeMap::new();
+    for column in usage.segments.iter().flat_map(|s| &s.columns) {
+        *sums.entry((column.purpose, column.name.as_str())).or_default() += column.stored_bytes;
+    }
+    sums
 }
 
-/// A store's bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Live segments.
-    pub segments: Vec<SegmentUsage>,
-    /// Bytes of manifests.
-    pub manifest_bytes: u64,
-    /// Bytes of replaced objects that still wait out their grace.
-    pub replaced_bytes: u64,
-    /// Bytes of the write-ahead log, when its folder is known.
-    pub wal_bytes: u64,
+fn purpose_name(purpose: Purpose) -> &'static str {
+    PURPOSES.iter().find(|(p, _)| *p == purpose).map_or("", |(_, name)| name)
 }
 
-/// What `verify` found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Verified {
-    /// Objects read.
-    pub objects: u64,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Records rebuilt.
-    pub records: u64,
-    /// Damage: each names object and offset.
-    pub damage: Vec<String>,
+fn segment_table(usage: &Usage) -> Table {
+    let mut table = Table::new(["segment", "tenant", "level", "records", "raw", "stored", "ratio"]);
+    for s in &usage.segments {
+        table.row([
+            s.key.clone(),
+            if s.tenant.is_empty() { "(several)".into() } else { s.tenant.clone() },
+            s.level.to_string(),
+            count(s.records),
+            size(raw_bytes(s)),
+            size(s.stored_bytes),
+            ratio(raw_bytes(s), s.stored_bytes),
+        ]);
+    }
+    table
 }
 
-/// What `compact` did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Compacted {
-    /// Live segments before.
-    pub segments_before: u64,
-    /// And after.
-    pub segments_after: u64,
-    /// Their bytes.
-    pub bytes_before: u64,
-    /// And after.
-    pub bytes_after: u64,
-    /// Replaced objects deleted, their grace being over.
-    pub deleted: u64,
+fn column_table(usage: &Usage) -> Table {
+    let total = stored_bytes(usage);
+    let mut rows: Vec<((Purpose, &str), u64)> = sums(usage).into_iter().collect();
+    rows.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+    let mut table = Table::new(["column", "for", "stored", "share"]);
+    for ((purpose, name), bytes) in rows {
+        table.row([name.to_string(), purpose_name(purpose).into(), size(bytes), share(bytes, total)]);
+    }
+    table
 }
 
-impl Usage {
-    /// Bytes of live segments.
-    pub fn stored_bytes(&self) -> u64 {
-        self.segments.iter().map(|s| s.stored_bytes).sum()
+fn purpose_table(usage: &Usage) -> Table {
+    let (total, raw) = (stored_bytes(usage), usage.segments.iter().map(raw_bytes).sum::<u64>());
+    let columns = sums(usage);
+    let mut table = Table::new(["", "bytes", "share of stored", "share of raw"]);
+    table.row(["raw logs".into(), count(raw), String::new(), share(raw, raw)]);
+    for (purpose, name) in PURPOSES {
+        let bytes = columns.iter().filter(|((p, _), _)| *p == purpose).map(|(_, b)| b).sum();
+        table.row([name.into(), count(bytes), share(bytes, total), share(bytes, raw)]);
     }
-
-    /// Bytes of the lines in them.
-    pub fn raw_bytes(&self) -> u64 {
-        self.segments.iter().map(|s| s.raw_bytes).sum()
+    let records = usage.segments.iter().map(|s| s.records).sum();
+    let live = format!("stored ({}, {})", of(records, "record"), of(usage.segments.len() as u64, "segment"));
+    table.row([live, count(total), share(total, total), share(total, raw)]);
+    for (name, bytes) in
+        [("manifest", usage.manifest_bytes), ("write-ahead log", usage.wal_bytes), ("replaced, to be deleted", usage.replaced_bytes)]
+    {
+        if bytes > 0 {
+            table.row([name.into(), count(bytes), String::new(), share(bytes, raw)]);
+        }
     }
-
-    fn columns(&self) -> BTreeMap<(Purpose, &str), u64> {
-        let mut sums = BTreeMap::new();
-        for column in self.segments.iter().flat_map(|s| &s.columns) {
-            *sums.entry((column.purpose, column.name.as_str())).or_default() += column.stored_bytes;
-        }
-        sums
-    }
-
-    /// The tables: by purpose always; by segment and by column when asked for.
-    pub fn render(&self, segments: bool, columns: bool, bold: bool) -> String {
-        let mut out = String::new();
-        if segments {
-            out += &self.segment_table().render(bold);
-            out.push('\n');
-        }
-        if columns {
-            out += &self.column_table().render(bold);
-            out.push('\n');
-        }
-        out + &self.purpose_table().render(bold)
-    }
-
-    fn segment_table(&self) -> Table {
-        let mut table = Table::new(["segment", "tenant", "level", "records", "raw", "stored", "ratio"]);
-        for s in &self.segments {
-            table.row([
-                s.key.clone(),
-                if s.tenant.is_empty() { "(several)".into() } else { s.tenant.clone() },
-                s.level.to_string(),
-                count(s.records),
-                size(s.raw_bytes),
-                size(s.stored_bytes),
-                ratio(s.raw_bytes, s.stored_bytes),
-            ]);
-        }
-        table
-    }
-
-    fn column_table(&self) -> Table {
-        let total = self.stored_bytes();
-        let mut rows: Vec<((Purpose, &str), u64)> = self.columns().into_iter().collect();
-        rows.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
-        let mut table = Table::new(["column", "for", "stored", "share"]);
-        for ((purpose, name), bytes) in rows {
-            table.row([name.to_string(), purpose.name().into(), size(bytes), share(bytes, total)]);
-        }
-        table
-    }
-
-    fn purpose_table(&self) -> Table {
-        let (total, raw) = (self.stored_bytes(), self.raw_bytes());
-        let columns = self.columns();
-        let mut table = Table::new(["", "bytes", "share of stored", "share of raw"]);
-        table.row(["raw logs".into(), count(raw), String::new(), share(raw, raw)]);
-        for purpose in Purpose::ALL {
-            let bytes = columns.iter().filter(|((p, _), _)| *p == purpose).map(|(_, b)| b).sum();
-            table.row([purpose.name().into(), count(bytes), share(bytes, total), share(bytes, raw)]);
-        }
-        let records = self.segments.iter().map(|s| s.records).sum();
-        let live = format!("stored ({}, {})", of(records, "record"), of(self.segments.len() as u64, "segment"));
-        table.row([live, count(total), share(total, total), share(total, raw)]);
-        for (name, bytes) in
-            [("manifest", self.manifest_bytes), ("write-ahead log", self.wal_bytes), ("replaced, to be deleted", self.replaced_bytes)]
-        {
-            if bytes > 0 {
-                table.row([name.into(), count(bytes), String::new(), share(bytes, raw)]);
-            }
-        }
-        table
-    }
+    table
+}
+/// One line that says what a check found; damage is listed apart.
+pub fn verified(found: &Verified) -> String {
+    format!(
+        "{}, {} read, {} rebuilt: {}\n",
+        of(found.objects, "object"),
+        size(found.bytes),
+        of(found.records, "record"),
+        if found.damage.is_empty() { "no damage".into() } else { format!("{} damaged", count(found.damage.len() as u64)) }
+    )
 }
 
-impl Verified {
-    /// One line that says it all; damage is listed apart.
-    pub fn render(&self) -> String {
-        format!(
-            "{}, {} read, {} rebuilt: {}\n",
-            of(self.objects, "object"),
-            size(self.bytes),
-            of(self.records, "record"),
-            if self.damage.is_empty() { "no damage".into() } else { format!("{} damaged", count(self.damage.len() as u64)) }
-        )
-    }
-}
-
-impl Compacted {
-    /// One line that says it all.
-    pub fn render(&self) -> String {
-        if self.segments_before == 0 {
-            return "nothing to merge\n".into();
+/// What compaction did: a line for merges, one for deletions if there were any.
+pub fn compacted(done: &Compacted) -> String {
+    let mut out = match done.replaced {
+        0 => "nothing to merge\n".into(),
+        replaced => {
+            let (before, after) = (of(replaced, "segment"), count(done.written));
+            format!("{before} ({} of lines) became {after} of {}\n", size(done.line_bytes), size(done.stored_bytes))
         }
-        format!(
-            "{} of {} became {} of {}\n",
-            of(self.segments_before, "segment"),
-            size(self.bytes_before),
-            count(self.segments_after),
-            size(self.bytes_after)
-        )
+    };
+    if done.deleted + done.orphans > 0 {
+        let (deleted, orphans) = (of(done.deleted, "replaced object"), of(done.orphans, "object"));
+        out += &format!("deleted {deleted}, {orphans} never published\n");
     }
+    out
 }
 
 fn share(part: u64, whole: u64) -> String {
@@ -219,8 +126,9 @@ fn share(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haystore::ColumnUsage;
 
-    fn usage() -> Usage {
+    fn example() -> Usage {
         let column = |name: &str, purpose, stored_bytes| ColumnUsage { name: name.into(), purpose, stored_bytes };
         let columns =
             vec![column("shape", Purpose::Data, 700), column("terms", Purpose::SearchAids, 200), column("footer", Purpose::Metadata, 100)];
@@ -229,7 +137,7 @@ mod tests {
             tenant: "fake".into(),
             level: 0,
             records: 1200,
-            raw_bytes: 10_000,
+            line_bytes: 8_800,
             stored_bytes: 1000,
             columns,
         };
@@ -238,7 +146,7 @@ mod tests {
 
     #[test]
     fn usage_adds_up() {
-        let text = usage().render(false, false, false);
+        let text = usage(&example(), false, false, false);
         let wanted = [
             "                                   bytes  share of stored  share of raw",
             "raw logs                          20,000                        100.0 %",
@@ -255,18 +163,22 @@ mod tests {
 
     #[test]
     fn segments_and_columns_come_when_asked_for() {
-        let text = usage().render(true, true, false);
+        let text = usage(&example(), true, true, false);
         assert!(text.contains("t/fake/1") && text.contains("10.0x"), "{text}");
         assert!(text.contains("terms   search aids"), "{text}");
-        assert!(Usage::default().render(true, true, true).contains("stored (0 records, 0 segments)"));
+        assert!(usage(&Usage::default(), true, true, true).contains("stored (0 records, 0 segments)"));
     }
 
     #[test]
     fn verdicts_are_sentences() {
-        let mut verified = Verified { objects: 3, bytes: 5_000_000, records: 12_345, damage: Vec::new() };
-        assert_eq!(verified.render(), "3 objects, 5.0 MB read, 12,345 records rebuilt: no damage\n");
-        verified.damage.push("x: damaged at byte 3".into());
-        assert!(verified.render().ends_with("1 damaged\n"));
-        assert_eq!(Compacted::default().render(), "nothing to merge\n");
+        let mut found = Verified { objects: 3, bytes: 5_000_000, records: 12_345, damage: Vec::new() };
+        assert_eq!(verified(&found), "3 objects, 5.0 MB read, 12,345 records rebuilt: no damage\n");
+        found.damage.push("x: damaged at byte 3".into());
+        assert!(verified(&found).ends_with("1 damaged\n"));
+        assert_eq!(compacted(&Compacted::default()), "nothing to merge\n");
+        let done = Compacted { replaced: 3, written: 1, line_bytes: 1_200_000, stored_bytes: 100_000, ..Compacted::default() };
+        assert_eq!(compacted(&done), "3 segments (1.2 MB of lines) became 1 of 100 kB\n");
+        let done = Compacted { deleted: 2, orphans: 1, ..Compacted::default() };
+        assert_eq!(compacted(&done), "nothing to merge\ndeleted 2 replaced objects, 1 object never published\n");
     }
 }

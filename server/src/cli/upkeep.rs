@@ -2,7 +2,7 @@
 
 use super::args::{CompactArgs, DuArgs, VerifyArgs};
 use super::terminal::{self, Interrupt};
-use super::{Outcome, open, seam};
+use super::{Outcome, open, report};
 use anyhow::Result;
 
 /// Prints where the bytes are.
@@ -11,8 +11,8 @@ use anyhow::Result;
 /// Those of the store.
 pub async fn du(args: DuArgs) -> Result<Outcome> {
     let store = open::open_existing(&args.store, open::options(&args.store)).await?;
-    let usage = seam::usage(&store).await?;
-    terminal::print(&usage.render(args.segments, args.columns, terminal::stdout_colours()))?;
+    let usage = store.usage().await?;
+    terminal::print(&report::usage(&usage, args.segments, args.columns, terminal::stdout_colours()))?;
     Ok(Outcome::Done)
 }
 
@@ -23,25 +23,29 @@ pub async fn du(args: DuArgs) -> Result<Outcome> {
 pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> {
     let store = open::open_existing(&args.store, open::options(&args.store)).await?;
     let bar = terminal::progress(0, "verifying");
-    let Some(verified) = interrupt.or(seam::verify(&store, &bar)).await else { return Ok(Outcome::Interrupted) };
+    let progress = |done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    };
+    let Some(verified) = interrupt.or(store.verify(progress)).await else { return Ok(Outcome::Interrupted) };
     bar.finish_and_clear();
     let verified = verified?;
     for damage in &verified.damage {
         terminal::say("damage", damage);
     }
-    terminal::print(&verified.render())?;
+    terminal::print(&report::verified(&verified))?;
     Ok(if verified.damage.is_empty() { Outcome::Done } else { Outcome::Damage })
 }
 
-/// Merges small segments.
+/// Merges small segments, and deletes what is no longer needed.
 ///
 /// # Errors
 /// Those of the store.
 pub async fn compact(args: CompactArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let options = haystore::Options { grace: args.grace.grace, ..open::options(&args.store) };
+    let options = haystore::Options { grace: args.grace.grace, orphan_age: args.grace.orphan_age, ..open::options(&args.store) };
     let store = open::open_existing(&args.store, options).await?;
-    let Some(compacted) = interrupt.or(seam::compact(&store)).await else { return Ok(Outcome::Interrupted) };
-    terminal::print(&compacted?.render())?;
+    let Some(compacted) = interrupt.or(store.compact()).await else { return Ok(Outcome::Interrupted) };
+    terminal::print(&report::compacted(&compacted?))?;
     store.close().await?;
     Ok(Outcome::Done)
 }

@@ -12,7 +12,9 @@ pub async fn ready() -> &'static str {
 
 /// The handler of `/metrics`.
 pub async fn metrics(State(app): State<App>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.to_text()).into_response()
+    let mut text = app.metrics.to_text();
+    super::metrics::store_text(&mut text, &app.store);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
 /// The handler of `/loki/api/v1/status/buildinfo`. Clients choose features by `version`: it is that of the Loki API spoken here.

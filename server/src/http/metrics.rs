@@ -2,6 +2,7 @@
 //!
 //! What holds: label values come from fixed sets (routes, protocols, status codes), so the registry cannot grow with traffic.
 
+use haystore::Store;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -173,6 +174,27 @@ impl Metrics {
         for ((route, status), r) in requests.iter() {
             let _ = writeln!(out, "haystore_http_request_seconds_total{{route=\"{route}\",code=\"{status}\"}} {:.6}", r.time.as_secs_f64());
         }
+    }
+}
+
+/// What the store says of itself, in the Prometheus text format.
+pub fn store_text(out: &mut String, store: &Store) {
+    let deleted = store.deleted();
+    head(out, "haystore_objects_deleted_total", "Segments deleted: replaced by merges, or uploaded but never published.", "counter");
+    let _ = writeln!(out, "haystore_objects_deleted_total{{why=\"replaced\"}} {}", deleted.replaced);
+    let _ = writeln!(out, "haystore_objects_deleted_total{{why=\"orphan\"}} {}", deleted.orphans);
+    if let Some(recovery) = store.recovery() {
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            head(out, name, help, "gauge");
+            let _ = writeln!(out, "{name} {value}");
+        };
+        let damaged = recovery.damaged.iter().map(|damage| damage.bytes).sum();
+        let files = recovery.set_aside.iter().map(|aside| aside.files).sum();
+        let bytes = recovery.set_aside.iter().map(|aside| aside.bytes).sum();
+        gauge("haystore_wal_damages", "Places in the WAL that could not be read at the start.", recovery.damaged.len() as u64);
+        gauge("haystore_wal_damaged_bytes", "Bytes of the WAL that could not be read at the start.", damaged);
+        gauge("haystore_wal_set_aside_files", "WAL files of other versions or writers, set aside at this start or earlier.", files);
+        gauge("haystore_wal_set_aside_bytes", "Bytes of those files: records that are not in the store.", bytes);
     }
 }
 

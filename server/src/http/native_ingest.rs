@@ -7,7 +7,7 @@ use super::params::{Params, media_type};
 use super::problem::{NativeProblem, Problem};
 use super::state::{App, now, tenant};
 use crate::answer::json::{push_fmt, push_string};
-use crate::ingest::{InputFormat, OddLines, ReadOptions, RecordError, Report, TimeRules, Timestamps};
+use crate::ingest::{CsvHeader, InputFormat, OddLines, ReadOptions, RecordError, Report, TimeRules, Timestamps};
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Request, StatusCode, header};
@@ -55,11 +55,19 @@ fn options(app: &App, headers: &HeaderMap, params: &Params) -> Result<ReadOption
     };
     let now = now();
     let timestamps = [Timestamps::Auto, Timestamps::All(now)][params.word("timestamps", &["auto", "none"])?];
+    let delimiter = match params.filled("delimiter").map(str::as_bytes) {
+        None => None,
+        Some([delimiter]) => Some(*delimiter),
+        Some(_) => return Err(Problem::bad("delimiter: it is one byte, as in delimiter=%09")),
+    };
+    let headers = [CsvHeader::Auto, CsvHeader::First, CsvHeader::None, CsvHeader::Repeated];
     Ok(ReadOptions {
         format: format.parse::<InputFormat>()?,
         labels: Labels::new(labels),
         time_field: params.filled("time_field").map(str::to_string),
         timestamps,
+        delimiter,
+        header: headers[params.word("header", &["auto", "first", "none", "repeated"])?],
         odd_lines: [OddLines::Reject, OddLines::Keep][params.word("odd_lines", &["reject", "keep"])?],
         line_bytes_max: app.config.line_bytes_max,
         ..ReadOptions::new(TimeRules::new(now))

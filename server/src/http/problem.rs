@@ -54,7 +54,7 @@ impl From<Error> for Problem {
             ErrorKind::Limit => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Busy | ErrorKind::Fenced => StatusCode::SERVICE_UNAVAILABLE,
-            ErrorKind::Corrupt | ErrorKind::Io | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            ErrorKind::Corrupt | ErrorKind::Denied | ErrorKind::Io | ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Problem::new(status, error.message())
     }

@@ -11,7 +11,7 @@
 
 use super::csv::{self, Cut};
 use super::json;
-use super::options::{InputFormat, ReadOptions};
+use super::options::{CsvHeader, InputFormat, ReadOptions};
 use super::timestamp::{self, SEARCH_BYTES, TimeRules};
 use haystore::{Error, Result};
 
@@ -135,6 +135,25 @@ fn find_table<'a>(text: &'a [u8], whole: bool, options: &ReadOptions) -> Option<
     tables.rev().filter(|table| table.is_certain(options)).max_by_key(|table| table.width)
 }
 
+/// The bytes of the record of `head` whose fields [`detect`] takes for the columns' names: the first that is not blank. `head` is the head of an
+/// input, or all of it when `whole`. `None`: it does not end within the sample.
+pub fn csv_header(head: &[u8], whole: bool, delimiter: u8) -> Option<&[u8]> {
+    let whole = whole && head.len() <= SAMPLE_BYTES;
+    let sample = &head[..head.len().min(SAMPLE_BYTES)];
+    let mut rest = sample.strip_prefix(b"\xef\xbb\xbf").unwrap_or(sample);
+    loop {
+        let (record, used) = match csv::cut(rest, delimiter, whole, csv::RECORD_BYTES_MAX) {
+            Cut::At(newline) => (&rest[..newline], newline + 1),
+            Cut::End => (rest, rest.len()),
+            Cut::More => return None,
+        };
+        if !record.trim_ascii().is_empty() {
+            return Some(record);
+        }
+        rest = rest.get(used..).filter(|rest| !rest.is_empty())?;
+    }
+}
+
 /// The sample, split by one delimiter.
 struct Table<'a> {
     delimiter: u8,
@@ -184,7 +203,11 @@ impl<'a> Table<'a> {
     }
 
     fn plan(&self, options: &ReadOptions) -> Result<Detected> {
-        let headed = options.header.unwrap_or_else(|| self.has_names());
+        let headed = match options.header {
+            CsvHeader::Auto => self.has_names(),
+            CsvHeader::First | CsvHeader::Repeated => true,
+            CsvHeader::None => false,
+        };
         let first = self.rows.first().filter(|_| headed);
         let columns: Vec<String> = first.map(|row| row.iter().map(|field| csv::text(field)).collect()).unwrap_or_default();
         let time_column = match &options.time_field {

@@ -10,7 +10,7 @@
 //!
 //! What holds: the line of a record is the input's bytes, unchanged; records come in input order; joined with
 //! newlines they are the input, up to its last newline (exceptions, each of them counted or stated: lines past
-//! `line_bytes_max`; empty and bad lines of NDJSON request bodies). The result depends on the bytes and the
+//! `line_bytes_max`; empty and bad lines of NDJSON request bodies; a header that is said to be repeated). The result depends on the bytes and the
 //! options alone, never on how the bytes were cut when they arrived.
 //! This module must not know HTTP, the store, or where its bytes come from.
 
@@ -29,8 +29,8 @@ pub mod timestamp;
 
 pub use csv::whole_records as whole_csv_records;
 pub use decode::{BodyError, Input, decode_body};
-pub use detect::{Plan, detect};
-pub use options::{InputFormat, OddLines, ReadOptions, Timestamps};
+pub use detect::{Plan, csv_header, detect};
+pub use options::{CsvHeader, InputFormat, OddLines, ReadOptions, Timestamps};
 pub use parser::{BATCH_RECORDS_MAX, ERRORS_KEPT_MAX, Parser, RecordError, Report, Step};
 pub use reader::{RecordReader, parse_body};
 pub use state::{Counts, ReaderState};

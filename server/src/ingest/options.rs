@@ -53,6 +53,20 @@ pub enum OddLines {
     Reject,
 }
 
+/// CSV: whether the first record names the columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CsvHeader {
+    /// Found by looking. A header is a record too.
+    #[default]
+    Auto,
+    /// It does, and is a record too.
+    First,
+    /// It does not.
+    None,
+    /// It does, and is no record: the input is a later part of a larger one, with the header of that put before it.
+    Repeated,
+}
+
 /// How to read one input.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -69,8 +83,8 @@ pub struct ReadOptions {
     pub rules: TimeRules,
     /// CSV: the separator; `None`: one of `,` `;` tab `|`, found by looking.
     pub delimiter: Option<u8>,
-    /// CSV: whether the first record names the columns; `None`: found by looking.
-    pub header: Option<bool>,
+    /// CSV: whether the first record names the columns.
+    pub header: CsvHeader,
     /// What becomes of NDJSON lines that are no JSON.
     pub odd_lines: OddLines,
     /// A batch ends at the first record's end past so many bytes of input.
@@ -89,7 +103,7 @@ impl ReadOptions {
             time_field: None,
             rules,
             delimiter: None,
-            header: None,
+            header: CsvHeader::Auto,
             odd_lines: OddLines::Keep,
             batch_bytes: 4_000_000,
             line_bytes_max: 16 << 20,

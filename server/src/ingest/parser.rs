@@ -11,7 +11,7 @@
 use super::csv::{self, Cut};
 use super::detect::{self, Plan, SAMPLE_BYTES};
 use super::json;
-use super::options::{OddLines, ReadOptions, Timestamps};
+use super::options::{CsvHeader, OddLines, ReadOptions, Timestamps};
 use super::state::{Counts, ReaderState};
 use super::timestamp::{self, SEARCH_BYTES};
 use haystore::{Batch, Error, Format, Result};
@@ -131,7 +131,10 @@ impl Parser {
                 Cut::More => break,
             };
             let record = &rest[..len];
-            if len > self.options.line_bytes_max {
+            let is_repeated = self.state.position == 0 && self.options.header == CsvHeader::Repeated && matches!(plan, Plan::Csv { .. });
+            if is_repeated {
+                // It is a record of the input whose later part this is.
+            } else if len > self.options.line_bytes_max {
                 self.reject_long(len as u64);
             } else {
                 self.take(plan, record, &mut sink)?;

@@ -214,6 +214,44 @@ fn odd_files_lose_no_line_with_timestamps_and_through_standard_input() {
     }
 }
 
+/// The format of every record in the folder's store.
+fn formats(folder: &Folder) -> Vec<haystore::Format> {
+    let read = async {
+        let store = haystore::Store::open(&folder.store().to_string_lossy(), haystore::Options::default()).await.unwrap();
+        let request = haystore::SearchRequest {
+            query: haystore::query::Query::default(),
+            range: i64::MIN..=i64::MAX,
+            limit: 1_000_000,
+            direction: haystore::Direction::Forward,
+            after: None,
+        };
+        let records = store.search(&haystore::Tenant::default(), request).await.unwrap().records;
+        records.iter().map(|record| record.format.clone()).collect()
+    };
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(read)
+}
+
+#[test]
+fn every_record_of_a_large_csv_file_knows_its_columns_through_a_server() {
+    let header = "id;when it was;text";
+    let row = |i: usize| format!("{i};2024-03-01T00:00:{:02}Z;\"a, b, {i}\nc\"\n", i % 60);
+    let text = format!("{header}\r\n{}", (0..200_000).map(row).collect::<String>());
+    let folder = Folder::new();
+    folder.write("a.csv", text.as_bytes());
+    let server = folder.serve(&[]);
+    folder.ok(&["ingest", "--server", server.address(), "--format", "csv", "--time-field", "when it was", "a.csv"]);
+    assert!(sorted(&folder.ok(&["scan", "--server", server.address()])) == sorted(text.as_bytes()), "what went in came out");
+    let metrics = server.client().get("/metrics").text();
+    let bodies =
+        metrics.lines().find_map(|line| line.strip_prefix("haystore_http_requests_total{route=\"ingest\",code=\"200\"} ")).unwrap();
+    assert!(bodies.parse::<u32>().unwrap() >= 3, "{bodies} bodies");
+    server.stop();
+    let columns = ["id", "when it was", "text"].map(String::from).to_vec();
+    let formats = formats(&folder);
+    assert_eq!(formats.len(), 200_001);
+    assert!(formats.iter().all(|format| *format == haystore::Format::Csv { delimiter: b';', columns: columns.clone() }));
+}
+
 #[test]
 fn records_with_newlines_stay_whole_through_a_server() {
     let folder = Folder::new();

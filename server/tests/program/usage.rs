@@ -30,6 +30,65 @@ fn reading_makes_no_store_and_says_so() {
     fails(&folder, &["scan", "--store", "s4://x"], "known are");
 }
 
+/// Takes from everyone the right to write in `dir` and the folders below, or gives it to the owner.
+fn let_write(dir: &std::path::Path, allowed: bool) {
+    let mode = |allowed| std::os::unix::fs::PermissionsExt::from_mode(if allowed { 0o755 } else { 0o555 });
+    std::fs::set_permissions(dir, mode(true)).unwrap();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
+        let_write(&entry.path(), allowed);
+    }
+    std::fs::set_permissions(dir, mode(allowed)).unwrap();
+}
+
+#[test]
+fn a_store_without_permission_is_refused_at_once_with_a_hint() {
+    use std::os::unix::{fs::MetadataExt, process::CommandExt};
+    let folder = Folder::new();
+    folder.write("a.log", b"a\n");
+    folder.ok(&["ingest", "a.log"]);
+    // For the superuser permissions mean nothing: then somebody else runs a copy of the program.
+    let root = std::fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+    let copy = folder.path().join("haystore");
+    std::fs::copy(env!("CARGO_BIN_EXE_haystore"), &copy).unwrap();
+    let_write(folder.path(), false);
+    let begin = Instant::now();
+    let mut command = std::process::Command::new(&copy);
+    command.args(["ingest", "a.log"]).current_dir(folder.path()).stdin(Stdio::null());
+    if root {
+        command.uid(65534).gid(65534);
+    }
+    let output = command.output().unwrap();
+    let took = begin.elapsed();
+    let_write(folder.path(), true);
+    assert_eq!(code(&output), 1, "{}", said(&output));
+    assert!(said(&output).contains("ermission denied") && said(&output).contains("let the user that runs"), "{}", said(&output));
+    assert!(!said(&output).contains("attempts") && took < Duration::from_secs(2), "{took:?}: {}", said(&output));
+    assert_eq!(folder.ok(&["scan"]), b"a\n");
+}
+
+#[test]
+fn compact_deletes_what_was_never_published_once_it_is_old() {
+    let folder = Folder::new();
+    folder.write("a.log", b"a\n");
+    folder.ok(&["ingest", "a.log"]);
+    let segments = folder.store().join("segments/level0");
+    let live: Vec<_> = std::fs::read_dir(&segments).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let orphan = segments.join(format!("{:032x}.haystore", 7));
+    std::fs::copy(&live[0], &orphan).unwrap();
+    let compact = || String::from_utf8(folder.ok(&["compact"])).unwrap();
+    compact();
+    assert!(orphan.exists());
+    let old = std::time::SystemTime::now() - Duration::from_secs(25 * 3600);
+    for path in live.iter().chain([&orphan]) {
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
+    }
+    let told = compact();
+    assert!(told.contains("1 object never published"), "{told}");
+    assert!(!orphan.exists());
+    assert_eq!(folder.ok(&["scan"]), b"a\n");
+    folder.ok(&["verify"]);
+}
+
 #[test]
 fn a_second_server_and_a_taken_port_are_refused_with_a_hint() {
     let folder = Folder::new();

@@ -128,6 +128,8 @@ fn resealed() -> Vec<(&'static str, Vec<u8>)> {
         ("footer-bytes-missing", with_footer(&raw[..raw.len() - 1])),
         ("footer-tenant", with_footer(&other_tenant)),
         ("footer-gap", seal(&gap, footer, footer.len(), raw.len())),
+        // The number of row groups, 1, in two bytes.
+        ("footer-number-longer", with_footer(&[&[0x81, 0], &raw[1..]].concat())),
         ("footer-many-groups", with_footer(&[0xff, 0xff, 0xff, 0xff, 0x0f])),
     ];
     let mut with_meta = |name, change: &dyn Fn(&mut RowGroupMeta)| {

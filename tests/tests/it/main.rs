@@ -9,6 +9,7 @@ mod fencing;
 mod golden;
 mod model;
 mod needles;
+mod orphans;
 mod readers;
 #[cfg(feature = "s3")]
 mod s3;

@@ -48,6 +48,22 @@ async fn is_exact(store: &Arc<Faulty>, world: &Arc<World>, wanted: BTreeSet<u128
     assert!(state.segments().map(|s| s.id).eq(wanted));
 }
 
+#[test]
+fn a_store_that_refuses_is_asked_once_and_a_later_commit_works() {
+    run(async {
+        let world = World::new(1);
+        let store = Faulty::new(&world);
+        let manifest = manifest(&store, &world).await.unwrap();
+        store.plan(|operation, _| (if operation == "create" { Fate::Denied } else { Fate::Works }, 0));
+        let (calls, then_ns) = (store.calls.load(Ordering::SeqCst), world.now_ns());
+        let error = manifest.register_writer(7).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Denied && error.message().contains("no permission"), "{error}");
+        assert_eq!((store.calls.load(Ordering::SeqCst) - calls, world.now_ns()), (1, then_ns), "tried again, or waited");
+        store.plan(|_, _| (Fate::Works, 0));
+        assert_eq!(manifest.register_writer(7).await.unwrap().epoch, 1);
+    });
+}
+
 fn storm(seed: u64, percent: u64, attempts_max: u32) -> u64 {
     run(async {
         let world = World::new(seed);

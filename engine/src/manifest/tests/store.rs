@@ -17,6 +17,7 @@ pub enum Fate {
     Works,
     FailsBefore,
     FailsAfter,
+    Denied,
 }
 
 type Plan = Box<dyn FnMut(&str, &str) -> (Fate, u32) + Send>;
@@ -103,6 +104,7 @@ impl Faulty {
         match fate {
             Fate::FailsBefore => Err(lost()),
             Fate::FailsAfter => work().and_then(|_| Err(lost())),
+            Fate::Denied => Err(Error::new(ErrorKind::Denied, format!("{operation} {key}: no permission"))),
             Fate::Works => work(),
         }
     }

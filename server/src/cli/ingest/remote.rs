@@ -2,12 +2,12 @@
 //!
 //! What holds: a body ends where a line ends, and, when it can, before a line that begins with no blank, so that a
 //! stack trace stays with the line it belongs to; the format is decided once, by the first body. A CSV header is a
-//! record like any other and is sent once, so bodies behind the first name the time's column by its number.
+//! record once, in the first body; the others begin with it too, and say that it is repeated, so that all records know their columns.
 
 use super::{Settings, Source, Summary};
 use crate::cli::args::Timestamps;
 use crate::cli::client::Client;
-use crate::cli::seam::{self, Tally};
+use crate::cli::seam::{self, CsvLook, Tally};
 use crate::cli::terminal::{self, Interrupt};
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
@@ -46,29 +46,44 @@ fn send(client: &Client, settings: &Settings, source: &Source, bar: &ProgressBar
     let mut sent = 0u64;
     bodies.fill(BODY_BYTES)?;
     let look = seam::look(&bodies.rest, bodies.ended, &options)?;
-    let mut first = true;
-    while let Some(body) = bodies.next_body(look.delimiter)? {
+    let mut is_first = true;
+    while let Some(mut body) = bodies.next_body(look.csv.as_ref().map(|csv| csv.delimiter))? {
         if interrupt.raised() {
             return Ok(Summary { interrupted: true, files: 0, ..summary });
         }
-        let time_field = match look.time_column.filter(|_| !std::mem::take(&mut first)) {
-            Some(column) => Some(column.to_string()),
-            None => options.time_field.clone(),
-        };
+        let body_bytes = body.len() as u64;
         // A file loses no line, whatever its other lines are.
         let mut query = vec![("format", look.format.to_string()), ("odd_lines", "keep".to_string())];
         query.extend(options.labels.iter().map(|(k, v)| ("label", format!("{k}={v}"))));
-        query.extend(time_field.map(|field| ("time_field", field)));
+        match &look.csv {
+            Some(csv) => query.extend(csv_query(csv, std::mem::take(&mut is_first), &mut body)),
+            None => query.extend(options.time_field.clone().map(|field| ("time_field", field))),
+        }
         let timestamps = if options.timestamps == Timestamps::None { "none" } else { "auto" };
         query.push(("timestamps", timestamps.to_string()));
         let answer = client.ingest(&query, &body, interrupt).with_context(|| format!("stopped behind byte {sent} (unpacked)"))?;
-        sent += body.len() as u64;
-        summary.raw_bytes += body.len() as u64;
+        sent += body_bytes;
+        summary.raw_bytes += body_bytes;
         summary.records += answer.records;
         summary.tally.rejected += answer.rejected;
         summary.tally.reasons.extend(answer.reasons);
     }
     Ok(summary)
+}
+
+/// How a body of separated values is read; puts the header before one that has none.
+fn csv_query(csv: &CsvLook, is_first: bool, body: &mut Vec<u8>) -> Vec<(&'static str, String)> {
+    let header = match &csv.header {
+        None => "none",
+        Some(_) if is_first => "first",
+        Some(header) => {
+            body.splice(..0, header.iter().copied().chain([b'\n']));
+            "repeated"
+        }
+    };
+    let mut query = vec![("header", header.to_string()), ("delimiter", char::from(csv.delimiter).to_string())];
+    query.extend(csv.time_field.clone().map(|field| ("time_field", field)));
+    query
 }
 
 /// Cuts an input into bodies.

@@ -2,14 +2,12 @@
 
 mod answer;
 mod records;
-mod upkeep;
 
 pub use crate::ingest::whole_csv_records;
 pub use answer::push_record;
 pub use haystore::query::logql::parse as query;
 pub use haystore::query::time::parse as time;
-pub use records::{Look, ReadOptions, Records, Tally, decoded, look};
-pub use upkeep::{compact, usage, verify};
+pub use records::{CsvLook, Look, ReadOptions, Records, Tally, decoded, look};
 
 use super::args::ServeArgs;
 use crate::{ServeConfig, http};

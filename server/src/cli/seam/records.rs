@@ -116,10 +116,19 @@ pub fn decoded(input: Box<dyn Read + Send>) -> io::Result<Input> {
 pub struct Look {
     /// The format's name in the HTTP API.
     pub format: &'static str,
-    /// The CSV column, counted from 1, that holds the time: bodies behind the first have no header that names it.
-    pub time_column: Option<usize>,
-    /// CSV: what separates its columns.
-    pub delimiter: Option<u8>,
+    /// Of separated values.
+    pub csv: Option<CsvLook>,
+}
+
+/// What is seen at the head of separated values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvLook {
+    /// What separates the columns.
+    pub delimiter: u8,
+    /// The record that names them, if there is one.
+    pub header: Option<Vec<u8>>,
+    /// The column that holds the time: its name, else its number from 1.
+    pub time_field: Option<String>,
 }
 
 /// Looks at the first bytes of an input, or at all of them when `whole`.
@@ -128,10 +137,18 @@ pub struct Look {
 /// Options that do not fit the input.
 pub fn look(first: &[u8], whole: bool, options: &ReadOptions) -> Result<Look> {
     Ok(match ingest::detect(first, whole, &options.to_ingest())?.plan {
-        Plan::Lines { .. } => Look { format: "lines", time_column: None, delimiter: None },
-        Plan::Ndjson => Look { format: "ndjson", time_column: None, delimiter: None },
-        Plan::Csv { time_column, delimiter, .. } => {
-            Look { format: "csv", time_column: time_column.map(|c| c + 1), delimiter: Some(delimiter) }
+        Plan::Lines { .. } => Look { format: "lines", csv: None },
+        Plan::Ndjson => Look { format: "ndjson", csv: None },
+        Plan::Csv { time_column, delimiter, columns } => {
+            let header = ingest::csv_header(first, whole, delimiter).filter(|_| !columns.is_empty()).map(<[u8]>::to_vec);
+            let time_field = time_column.map(|column| time_field(&columns, header.is_some(), column));
+            Look { format: "csv", csv: Some(CsvLook { delimiter, header, time_field }) }
         }
     })
+}
+
+/// What names `column` to a server: its name, where that is sent along and names no other column.
+fn time_field(columns: &[String], is_sent: bool, column: usize) -> String {
+    let name = columns.get(column).filter(|name| is_sent && columns.iter().position(|n| n == *name) == Some(column));
+    name.cloned().unwrap_or_else(|| (column + 1).to_string())
 }

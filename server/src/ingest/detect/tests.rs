@@ -70,8 +70,8 @@ fn a_forced_table_takes_what_it_is_told() {
     assert_eq!(forced("a,b\n1,2\n", &|_| ()), Ok(csv(b',', &["a", "b"], None)));
     assert_eq!(forced("a;b\n1;2\n", &|_| ()), Ok(csv(b';', &["a", "b"], None)));
     assert_eq!(forced("a;b\n1;2\n", &|o| o.delimiter = Some(b',')), Ok(csv(b',', &["a;b"], None)));
-    assert_eq!(forced("a,b\nc,d\n", &|o| o.header = Some(false)), Ok(csv(b',', &[], None)));
-    assert_eq!(forced("1,2\n3,4\n", &|o| o.header = Some(true)), Ok(csv(b',', &["1", "2"], None)));
+    assert_eq!(forced("a,b\nc,d\n", &|o| o.header = CsvHeader::None), Ok(csv(b',', &[], None)));
+    assert_eq!(forced("1,2\n3,4\n", &|o| o.header = CsvHeader::First), Ok(csv(b',', &["1", "2"], None)));
     assert_eq!(forced("a,b\n1,2\n", &|o| o.time_field = Some("b".into())), Ok(csv(b',', &["a", "b"], Some(1))));
     assert_eq!(forced("5,7\n1,2\n", &|o| o.time_field = Some("2".into())), Ok(csv(b',', &[], Some(1))));
     assert_eq!(forced("9,1700000000,2015-05-13 01:02:03\n9,1700000000,2015-05-13 01:02:03\n", &|_| ()), Ok(csv(b',', &[], Some(2))));

@@ -211,6 +211,31 @@ fn a_table_keeps_header_and_inner_newlines() {
 }
 
 #[test]
+fn a_repeated_header_names_the_columns_and_is_no_record() {
+    let options = ReadOptions { header: CsvHeader::Repeated, delimiter: Some(b','), ..options(InputFormat::Csv) };
+    // By looking, neither the header nor the delimiter would be found.
+    let data = "\"a\n b\",2,c\r\n1,x;y;z,3\n\n4,5,6\n";
+    let (rows, report) = read(data.as_bytes(), &options);
+    assert_eq!(joined(&rows), b"1,x;y;z,3\n\n4,5,6");
+    let format = Format::Csv { delimiter: b',', columns: ["a\n b", "2", "c"].map(String::from).to_vec() };
+    assert!(rows.iter().all(|row| row.2 == format), "{rows:?}");
+    assert_eq!(report.counts.records, 3);
+    let (rows, _) = read(data.as_bytes(), &ReadOptions { header: CsvHeader::None, ..options.clone() });
+    assert_eq!((rows.len(), &rows[0].2), (4, &Format::Csv { delimiter: b',', columns: vec![] }));
+    let (rows, _) = read(b"just a line, and more\n", &ReadOptions { format: InputFormat::Lines, ..options });
+    assert_eq!(rows.len(), 1, "only of separated values");
+}
+
+#[test]
+fn the_header_is_the_first_record_that_is_not_blank() {
+    let head = |text: &str, whole| crate::ingest::csv_header(text.as_bytes(), whole, b',').map(|h| String::from_utf8(h.to_vec()).unwrap());
+    assert_eq!(head("\u{feff}\n \r\na,\"b\nc\"\r\n1,2\n", true).unwrap(), "a,\"b\nc\"\r");
+    assert_eq!(head("a,b", true).unwrap(), "a,b");
+    assert_eq!(head("a,b", false), None);
+    assert_eq!(head("\n\n", true), None);
+}
+
+#[test]
 fn a_line_too_long_costs_only_itself() {
     let long = "x".repeat(2000);
     for format in [InputFormat::Lines, InputFormat::Csv, InputFormat::Ndjson] {

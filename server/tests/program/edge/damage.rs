@@ -61,11 +61,25 @@ fn a_flipped_bit_in_the_wal_costs_its_batch_and_is_named_and_the_file_kept_aside
     fs::write(&wal, &bytes).unwrap();
     let server = folder.serve(&OPTIONS);
     assert_eq!(first_words(&server.client().scan()), ["first", "third"]);
+    assert_eq!(metric(&server, "haystore_wal_damages"), 1);
+    assert!(metric(&server, "haystore_wal_damaged_bytes") > 0);
     let log = server.stop();
     let name = wal.file_name().unwrap().to_string_lossy();
     assert!(log.contains("ERROR") && log.contains(&*name) && log.contains("damaged at byte"), "{log}");
     assert_eq!(first_words(&folder.ok(&["scan"])), ["first", "third"]);
     assert_eq!(files(&folder.store().join("wal"), ".wal.damaged").len(), 1);
+}
+
+#[test]
+fn a_damaged_header_of_the_wal_costs_nothing_and_is_named() {
+    let (folder, wal) = with_wal();
+    let mut bytes = fs::read(&wal).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&wal, &bytes).unwrap();
+    let server = folder.serve(&OPTIONS);
+    assert_eq!(first_words(&server.client().scan()), ["first", "second", "third"]);
+    assert_eq!(metric(&server, "haystore_wal_damages"), 1);
+    assert!(server.stop().contains("damaged at byte 0"));
 }
 
 #[test]
@@ -79,28 +93,57 @@ fn a_file_that_is_no_wal_is_named_and_kept_aside_and_the_start_succeeds() {
     assert_eq!(files(&folder.store().join("wal"), "00000000000000aa.wal.damaged").len(), 1);
 }
 
+/// Says `version` in a WAL file's header: behind the magic; the header's last four bytes are its checksum.
+fn set_version(wal: &Path, version: u8) {
+    let mut bytes = fs::read(wal).unwrap();
+    bytes[8] = version;
+    let sum = crc32fast::hash(&bytes[..76]);
+    bytes[76..80].copy_from_slice(&sum.to_le_bytes());
+    fs::write(wal, &bytes).unwrap();
+}
+
+fn metric(server: &crate::support::Server, name: &str) -> u64 {
+    let text = server.client().get("/metrics").text().to_string();
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} in\n{text}"))
+}
+
 #[test]
-fn a_wal_of_a_later_version_is_refused_by_name_and_left_as_it_is() {
+fn a_wal_of_a_later_version_is_set_aside_and_the_start_succeeds_and_its_program_gets_it_back() {
     let (folder, wal) = with_wal();
-    let whole = fs::read(&wal).unwrap();
-    // Magic, then the version; the header's last four bytes are its checksum.
-    let mut later = whole.clone();
-    later[8] = 9;
-    let sum = crc32fast::hash(&later[..76]);
-    later[76..80].copy_from_slice(&sum.to_le_bytes());
-    fs::write(&wal, &later).unwrap();
-    let output = folder.run(&["serve", "--listen", "127.0.0.1:0"]);
-    assert_eq!(code(&output), 1);
-    assert!(
-        said(&output).contains(&*wal.file_name().unwrap().to_string_lossy()) && said(&output).contains("version 9"),
-        "{}",
-        said(&output)
-    );
-    assert!(fs::read(&wal).unwrap() == later, "it is still there for the program that can read it");
-    fs::write(&wal, &whole).unwrap();
+    set_version(&wal, 9);
+    let name = wal.file_name().unwrap().to_string_lossy().into_owned();
+    let bytes = fs::metadata(&wal).unwrap().len();
+    let server = folder.serve(&OPTIONS);
+    assert_eq!(server.client().scan(), b"");
+    assert_eq!((metric(&server, "haystore_wal_set_aside_files"), metric(&server, "haystore_wal_set_aside_bytes")), (1, bytes));
+    server.client().post(LINES, &[], b"fourth").ok();
+    let log = server.stop();
+    assert!(log.contains("ERROR") && log.contains(&name) && log.contains("version 9") && log.contains("set-aside-"), "{log}");
+    let aside = files(&folder.store().join("wal"), &name).pop().unwrap();
+    assert!(aside != wal && fs::metadata(&aside).unwrap().len() == bytes);
+    // The program that knows version 9.
+    set_version(&aside, 1);
+    let wal = aside.parent().unwrap().to_string_lossy().into_owned();
+    let server = folder.serve(&[&OPTIONS[..], &["--wal", &wal]].concat());
+    let mut found = first_words(&server.client().scan());
+    found.sort();
+    assert_eq!(found, ["first", "fourth", "second", "third"]);
+    server.stop();
+    let server = folder.serve(&OPTIONS);
+    assert_eq!(first_words(&server.client().scan()).len(), 4);
+    assert_eq!(metric(&server, "haystore_wal_set_aside_files"), 0);
+    server.stop();
+}
+
+#[test]
+fn a_wal_file_of_another_store_is_set_aside_and_the_start_succeeds() {
+    let ((folder, wal), (_other, foreign)) = (with_wal(), with_wal());
+    fs::copy(&foreign, wal.with_file_name("00000000000000aa.wal")).unwrap();
     let server = folder.serve(&OPTIONS);
     assert_eq!(first_words(&server.client().scan()), ["first", "second", "third"]);
-    server.stop();
+    assert_eq!(metric(&server, "haystore_wal_set_aside_files"), 1);
+    assert!(server.stop().contains("00000000000000aa.wal"));
 }
 
 #[test]
