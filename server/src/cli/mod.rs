@@ -59,6 +59,7 @@ impl Outcome {
 
 /// The whole program: arguments from the process, exit code to it.
 pub fn main() -> ExitCode {
+    crate::arenas::limit();
     main_of(std::env::args_os())
 }
 

@@ -14,7 +14,6 @@ use haystore::{Format, Labels, Tenant};
 pub const UNSEEN_BY_ENGINE: &[&str] = &[
     "dictionary-twice",
     "dictionary-unsorted",
-    "footer-other-length",
     "footer-two-frames",
     "header-magic",
     "header-version",
