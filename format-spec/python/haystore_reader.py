@@ -40,7 +40,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 U32 = 1 << 32
 U64 = 1 << 64
 
-CONSTANT, SAME, TEXT, NUMBER, DICTIONARY, SHAPES, ESCAPED = range(7)
+CONSTANT, SAME, TEXT, NUMBER, DICTIONARY, SHAPES, ESCAPED, MAPPED = range(8)
 INT, PADDED, DECIMAL, TIME = range(4)
 CLASS_TEXT, HEX_LOWER, HEX_UPPER, UUID, IPV4 = range(5)
 
@@ -279,9 +279,21 @@ def read_column(cursor, domains, dictionaries, before):
         argument = cursor.below(len(dictionaries), "no such dictionary")
     elif tag == SHAPES:
         argument = cursor.list(lambda: cursor.list(lambda: read_part(cursor, len(before))))
+    elif tag == MAPPED:
+        argument = read_mapping(cursor, domain, dictionaries, before)
     else:
         check(tag == TEXT, "unknown encoding of a column")
     return Column(domain, tag, argument)
+
+
+def read_mapping(cursor, domain, dictionaries, before):
+    """Key, dictionary and table of a column that is a function of another (encodings.md)."""
+    key, dictionary = cursor.below(len(before), "no such column"), cursor.below(len(dictionaries), "no such dictionary")
+    table = cursor.list(lambda: cursor.below(dictionaries[dictionary].entries, "no such dictionary entry"))
+    check(before[key].tag == DICTIONARY, "the key of a mapped column has no entry numbers")
+    check(before[key].domain == domain, "a column and the one it is made from have different domains")
+    check(len(table) == dictionaries[before[key].argument].entries, "a table of another length than its key's dictionary")
+    return key, dictionary, table
 
 
 def read_part(cursor, columns):
@@ -705,6 +717,10 @@ def range_values(plan, dictionaries, stored, number):
             texts = [print_number(column.argument, n) for n in page]
         elif column.tag == DICTIONARY:
             texts = dictionary_values(*dictionaries[column.argument], page, number)
+        elif column.tag == MAPPED:
+            key, dictionary, table = column.argument
+            page = [table[n] for n in stored[key].get(number, [])]
+            texts = dictionary_values(*dictionaries[dictionary], page, number)
         elif column.tag == SHAPES:
             texts = fill_shapes(column.argument, page, values)
         else:

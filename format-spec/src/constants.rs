@@ -58,6 +58,8 @@ pub mod column {
     pub const SHAPES: u8 = 5;
     /// The values of another column, escaped.
     pub const ESCAPED: u8 = 6;
+    /// Entries of a dictionary, chosen by the entry numbers of another column.
+    pub const MAPPED: u8 = 7;
 }
 
 /// What a number prints as.

@@ -46,6 +46,7 @@ fn constants() -> BTreeMap<String, String> {
         column::DICTIONARY,
         column::SHAPES,
         column::ESCAPED,
+        column::MAPPED,
         types::INT,
         types::PADDED,
         types::DECIMAL,

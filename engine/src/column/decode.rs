@@ -160,6 +160,11 @@ impl Decoder {
                 Slice::whole(out.into_memory(), ends)
             }
             Kind::Shapes(_) => self.assemble(column, range)?,
+            Kind::Mapped(mapping) => {
+                let entries = self.entries(mapping.dictionary)?;
+                let ids = self.numbers(column, range)?.raw().iter().map(|&id| id as u32).collect();
+                Slice { values: Arc::new(Values::Entries { ids, entries }), start: 0, len: here.len() }
+            }
         };
         self.caches[column as usize].range = Some((range, slice.clone()));
         Ok(slice)
@@ -176,6 +181,13 @@ impl Decoder {
         match kind {
             Kind::Same(other) => return self.numbers(*other, range),
             Kind::Number(_) | Kind::Shapes(_) | Kind::Dictionary(_) => {}
+            Kind::Mapped(mapping) => {
+                let keys = self.numbers(mapping.key, range)?;
+                let chosen = keys.raw().iter().map(|&key| usize::try_from(key).ok().and_then(|key| mapping.table.get(key)).copied());
+                let chosen: Option<Vec<u64>> = chosen.map(|entry| entry.map(u64::from)).collect();
+                let page = Arc::new(chosen.ok_or_else(|| self.source.corrupt("no such dictionary entry"))?);
+                return Ok(Numbers { range: 0..page.len(), page });
+            }
             _ => return Err(self.source.corrupt("a column that should hold numbers holds text")),
         }
         if here.is_empty() {

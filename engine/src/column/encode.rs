@@ -3,8 +3,8 @@
 //! Choices never decide correctness: whoever encodes a row group decodes it again and compares.
 
 use super::dictionary::{Builder, Distinct};
-use super::frames;
 use super::plan::{Column, Domain, Kind, Plan, Shape};
+use super::{frames, mapping};
 use crate::encoding::integers::{self, IntCoding};
 use crate::encoding::typed::{FixedClass, Type};
 use crate::encoding::{Piece, text};
@@ -129,15 +129,23 @@ impl Encoder {
         let mut dictionary_pieces = Vec::new();
         let mut dictionary_plans = Vec::new();
         let mut fences = Vec::new();
+        let mut uses = Vec::new();
         for builder in std::mem::take(&mut self.dictionaries) {
             let finished = builder.finish(&self.columns, &self.domains, self.ranges)?;
-            for (column, ids) in finished.columns {
-                let domain = self.columns[column as usize].domain;
-                self.integer_pages(column, &ids, domain)?;
-            }
+            uses.extend(finished.columns);
             dictionary_pieces.extend(finished.pieces);
             dictionary_plans.push(finished.plan);
             fences.push(finished.fences);
+        }
+        uses.sort_unstable_by_key(|u: &(u32, Vec<u64>)| u.0);
+        for (column, mapping) in mapping::find(&uses, &self.columns, &dictionary_plans) {
+            self.columns[column as usize].kind = Kind::Mapped(mapping);
+        }
+        for (column, ids) in uses {
+            let Column { domain, kind } = &self.columns[column as usize];
+            if kind.has_pages() {
+                self.integer_pages(column, &ids, *domain)?;
+            }
         }
         let dictionary_area = frames::pack(&dictionary_pieces.iter().collect::<Vec<_>>(), self.effort.zstd, out)?;
         self.pages.sort_unstable_by_key(|p| (p.0, p.1, p.2));

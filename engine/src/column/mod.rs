@@ -10,6 +10,7 @@ pub mod decode;
 mod dictionary;
 pub mod encode;
 mod frames;
+mod mapping;
 pub mod plan;
 mod shapes;
 pub mod values;

@@ -72,6 +72,19 @@ pub enum Kind {
     Shapes(Vec<Shape>),
     /// The values of another column, with `\` before each `"` and `\`. No pages.
     Escaped(u32),
+    /// Entries of a dictionary, chosen by the entry numbers of another column. No pages.
+    Mapped(Mapping),
+}
+
+/// A column that is a function of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// The column that decides: of entry numbers, in the same domain, with a smaller index.
+    pub key: u32,
+    /// The dictionary of the values.
+    pub dictionary: u32,
+    /// For each entry of the key's dictionary the entry of the value.
+    pub table: Vec<u32>,
 }
 
 /// A template: literals, and for slots the next value of a column.
@@ -81,7 +94,7 @@ impl Kind {
     /// The columns that this one is made of.
     pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, shapes) = match self {
-            Kind::Same(child) | Kind::Escaped(child) => (Some(*child), &[][..]),
+            Kind::Same(child) | Kind::Escaped(child) | Kind::Mapped(Mapping { key: child, .. }) => (Some(*child), &[][..]),
             Kind::Shapes(shapes) => (None, &shapes[..]),
             _ => (None, &[][..]),
         };
@@ -91,7 +104,15 @@ impl Kind {
 
     /// Whether the column has pages of its own.
     pub fn has_pages(&self) -> bool {
-        !matches!(self, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_))
+        !matches!(self, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) | Kind::Mapped(_))
+    }
+
+    /// The dictionary of the values, when they are entries of one.
+    pub fn dictionary(&self) -> Option<u32> {
+        match self {
+            Kind::Dictionary(dictionary) | Kind::Mapped(Mapping { dictionary, .. }) => Some(*dictionary),
+            _ => None,
+        }
     }
 }
 
@@ -201,6 +222,9 @@ impl Plan {
             {
                 return Err(reader.error("equal columns of different domains"));
             }
+            if let Kind::Mapped(mapping) = &column.kind {
+                check_mapping(reader, mapping, &column, &columns, &dictionaries)?;
+            }
             depths.push(column.kind.children().map(|c| depths[c as usize] + 1).max().unwrap_or(0));
             if depths.last().is_some_and(|&d| d > DEPTH_MAX) {
                 return Err(reader.error("columns nested too deep"));
@@ -221,6 +245,25 @@ impl Plan {
         order.sort_unstable();
         order
     }
+}
+
+fn check_mapping(
+    reader: &Reader<'_>,
+    mapping: &Mapping,
+    own: &Column,
+    columns: &[Column],
+    dictionaries: &[DictionaryPlan],
+) -> WireResult<()> {
+    let key = &columns[mapping.key as usize];
+    let Kind::Dictionary(of_key) = key.kind else { return Err(reader.error("a column is chosen by one without entry numbers")) };
+    if key.domain != own.domain {
+        return Err(reader.error("a column and the one that chooses its values have different domains"));
+    }
+    let entries = dictionaries[mapping.dictionary as usize].entries;
+    if mapping.table.len() != dictionaries[of_key as usize].entries as usize || mapping.table.iter().any(|&e| e >= entries) {
+        return Err(reader.error("no such dictionary entry"));
+    }
+    Ok(())
 }
 
 fn many<T>(reader: &mut Reader<'_>, mut one: impl FnMut(&mut Reader<'_>) -> WireResult<T>) -> WireResult<Vec<T>> {
@@ -330,6 +373,13 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
             out.push(6);
             put_varint(out, u64::from(*child));
         }
+        Kind::Mapped(mapping) => {
+            out.push(7);
+            put_varint(out, u64::from(mapping.key));
+            put_varint(out, u64::from(mapping.dictionary));
+            put_varint(out, mapping.table.len() as u64);
+            mapping.table.iter().for_each(|&entry| put_varint(out, u64::from(entry)));
+        }
     }
 }
 
@@ -369,6 +419,11 @@ fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries
             })
         })?),
         6 => Kind::Escaped(below(reader, index as usize)?),
+        7 => Kind::Mapped(Mapping {
+            key: below(reader, index as usize)?,
+            dictionary: below(reader, dictionaries)?,
+            table: many(reader, |r| r.bounded(u32::MAX as usize).map(|entry| entry as u32))?,
+        }),
         _ => return Err(reader.error("unknown encoding")),
     };
     Ok(Column { domain, kind })

@@ -249,6 +249,7 @@ fn encoding_name(plan: &Plan, column: u32) -> &'static str {
         Kind::Text => "text",
         Kind::Number(t) => t.name(),
         Kind::Dictionary(_) => "dictionary ids",
+        Kind::Mapped(_) => "function of another",
         Kind::Shapes(_) => "shape ids",
         Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) => "nothing",
     }

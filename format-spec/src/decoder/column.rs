@@ -31,7 +31,7 @@ fn signed(stored: u64) -> i64 {
 pub fn read_all(plan: &Plan, dictionaries: &[Entries], pieces: &[Piece], at: u64, seen: &mut Seen) -> Result<Vec<Values>> {
     let mut order = Vec::new();
     for (index, column) in plan.columns.iter().enumerate() {
-        if !matches!(column.kind, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_)) {
+        if !matches!(column.kind, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) | Kind::Mapped { .. }) {
             for (page, (first_range, count)) in pages(&plan.domains[column.domain]).into_iter().enumerate() {
                 order.push((first_range, index, page, count));
             }
@@ -106,6 +106,15 @@ fn read_one(
                 };
                 push(&mut values.texts, text)?;
             }
+        }
+        Kind::Mapped { key, dictionary, table } => {
+            let entries = &dictionaries[*dictionary];
+            // The key's numbers were found to be below its dictionary's entries, and so are within the table.
+            values.integers = decoded[*key].integers.iter().map(|&number| table[number as usize] as u64).collect();
+            for &entry in &values.integers {
+                push(&mut values.texts, entries.values[entry as usize].clone())?;
+            }
+            check_sets(entries, &values.integers, domain)?;
         }
         Kind::Dictionary(dictionary) => {
             let entries = &dictionaries[*dictionary];

@@ -49,6 +49,7 @@ pub enum Kind {
     Dictionary(usize),
     Shapes(Vec<Vec<Part>>),
     Escaped(usize),
+    Mapped { key: usize, dictionary: usize, table: Vec<usize> },
 }
 
 /// One column.
@@ -117,11 +118,20 @@ pub fn read_plan(bytes: &[u8], offset: u64, seen: &mut Seen) -> Result<Plan> {
     let dictionaries = list(r, |r| read_dictionary(r, seen))?;
     let mut columns: Vec<Column> = Vec::new();
     for _ in 0..r.count()? {
-        let column = read_column(r, columns.len(), domains.len(), dictionaries.len(), seen)?;
+        let column = read_column(r, columns.len(), domains.len(), &dictionaries, seen)?;
         if let Kind::Same(other) | Kind::Escaped(other) = column.kind
             && columns[other].domain != column.domain
         {
             return r.fail("a column and the one it is made from have different domains");
+        }
+        if let Kind::Mapped { key, table, .. } = &column.kind {
+            let Kind::Dictionary(of_key) = columns[*key].kind else { return r.fail("the key of a mapped column has no entry numbers") };
+            if columns[*key].domain != column.domain {
+                return r.fail("a column and the one it is made from have different domains");
+            }
+            if table.len() != dictionaries[of_key].entries {
+                return r.fail("a table of another length than its key's dictionary");
+            }
         }
         columns.push(column);
     }
@@ -182,7 +192,7 @@ fn read_dictionary(r: &mut Cursor<'_>, seen: &mut Seen) -> Result<Dictionary> {
     Ok(Dictionary { class, entries, page_entries, sets: sets == 1, page_bytes_max })
 }
 
-fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: usize, seen: &mut Seen) -> Result<Column> {
+fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: &[Dictionary], seen: &mut Seen) -> Result<Column> {
     let domain = r.below(domains, "no such domain")?;
     let tag = r.u8()?;
     seen.insert(("column", u64::from(tag)));
@@ -191,9 +201,13 @@ fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: u
         column::SAME => Kind::Same(r.below(index, "no such column")?),
         column::TEXT => Kind::Text,
         column::NUMBER => Kind::Number(read_type(r, seen)?),
-        column::DICTIONARY => Kind::Dictionary(r.below(dictionaries, "no such dictionary")?),
+        column::DICTIONARY => Kind::Dictionary(r.below(dictionaries.len(), "no such dictionary")?),
         column::SHAPES => Kind::Shapes(list(r, |r| list(r, |r| read_part(r, index)))?),
         column::ESCAPED => Kind::Escaped(r.below(index, "no such column")?),
+        column::MAPPED => {
+            let (key, dictionary) = (r.below(index, "no such column")?, r.below(dictionaries.len(), "no such dictionary")?);
+            Kind::Mapped { key, dictionary, table: list(r, |r| r.below(dictionaries[dictionary].entries, "no such dictionary entry"))? }
+        }
         _ => return r.fail("unknown column encoding"),
     };
     Ok(Column { domain, kind })

@@ -3,7 +3,7 @@
 use super::{EFFORT, segment_of};
 use crate::random::{Random, START_NS};
 use crate::record::Rec;
-use haystore::column::plan::{Area, Kind, Plan};
+use haystore::column::plan::{Area, Kind, Mapping, Plan};
 use haystore::encoding::typed::{FixedClass, Type};
 use haystore::segment::{GroupInfo, MAGIC, RowGroupMeta, Rows, SegmentWriter, encode_row_group, read_footer};
 use haystore::shape::{Part, Span};
@@ -255,6 +255,15 @@ fn with_plan() -> Vec<(&'static str, Vec<u8>)> {
     with("plan-bytes-missing", &|o| o.roots.truncate(o.roots.len() - 1));
     with("plan-no-such-column", &|o| o.roots[0] = 100);
     with("plan-column-of-itself", &|o| o.plan.columns[3].kind = Kind::Escaped(3));
+    let mapped = |o: &mut Opened, key_kind: &dyn Fn(&Kind) -> bool, table: Vec<u32>| {
+        let key = o.find(key_kind) as u32;
+        let last = o.plan.columns.iter().rposition(|c| matches!(c.kind, Kind::Dictionary(_))).unwrap();
+        let dictionary = o.plan.columns[last].kind.dictionary().unwrap();
+        o.plan.columns[last].kind = Kind::Mapped(Mapping { key, dictionary, table });
+    };
+    with("plan-mapped-by-numbers", &|o| mapped(o, &|k| matches!(k, Kind::Number(_)), vec![0]));
+    with("plan-mapped-by-short-table", &|o| mapped(o, &|k| matches!(k, Kind::Dictionary(_)), Vec::new()));
+    with("plan-mapped-to-no-entry", &|o| mapped(o, &|k| matches!(k, Kind::Dictionary(_)), vec![9999]));
     with("plan-slot-of-later-column", &|o| {
         let at = o.find(|k| matches!(k, Kind::Shapes(_)));
         o.plan.columns[at].kind = Kind::Shapes(vec![vec![Part::Slot(at as u32)]]);

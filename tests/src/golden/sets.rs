@@ -68,7 +68,7 @@ fn text() -> Vec<Rec> {
         .collect()
 }
 
-/// Nested JSON, with JSON escaped in a string, in several shapes; the timestamp is a number of milliseconds.
+/// Nested JSON, with JSON escaped in a string, in several shapes, one field a function of another; the timestamp is a number of milliseconds.
 fn json() -> Vec<Rec> {
     let mut random = Random::new(2);
     let stream = labels(&[("app", "shop"), ("host", "h1")]);
@@ -78,10 +78,12 @@ fn json() -> Vec<Rec> {
             let (id, user) = (random.0.roll(), random.pick(&["ann", "bob", "eve \\\"x\\\"", "\\u00e9"]));
             let uuid = format!("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", id as u32, id >> 48, id & 0xfff, id >> 20 & 0xfff, id >> 16);
             let payload = format!("{{\\\"cart\\\":[{},{}],\\\"note\\\":\\\"a \\\\\\\\ b {}\\\"}}", i % 7, i % 11, random.below(5));
+            // The pod decides the node.
+            let (pod, node) = random.pick(&[("web-a", "north"), ("web-b", "south"), ("api", "north"), ("db", "east")]);
             let line = match i % 5 {
                 0 => format!("{{\"ts\":{},\"level\":\"warn\", \"x\":null,\"x\":1.50e3,\"msg\":\"slow {i}\"}}", at / MILLISECOND_NS),
                 _ => format!(
-                    "{{\"ts\":{},\"level\":\"info\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{},\"ms\":{}.{}}},\"payload\":\"{payload}\"}}",
+                    "{{\"ts\":{},\"level\":\"info\",\"pod\":\"{pod}\",\"node\":\"{node}\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{},\"ms\":{}.{}}},\"payload\":\"{payload}\"}}",
                     at / MILLISECOND_NS,
                     random.once_in(2),
                     random.below(300),

@@ -3,7 +3,7 @@
 //! What holds: a range that is ruled out has no line with the needle. Where a question would cost more than rebuilding, the answer is "may".
 
 use crate::column::decode::Values;
-use crate::column::plan::Kind;
+use crate::column::plan::{Kind, Mapping};
 use crate::encoding::typed::{FixedClass, Type};
 use crate::error::Result;
 use crate::query::prune::{Fit, PLACEMENTS_MAX, Piece, Placements, SlotTest, placements_where};
@@ -108,7 +108,9 @@ impl Asking<'_> {
             Kind::Same(other) => self.find(*other, fit, part)?,
             Kind::Escaped(child) => self.find_escaped(column, *child, part)?,
             Kind::Shapes(_) => self.find_in_shapes(column, part)?,
-            Kind::Dictionary(dictionary) => self.find_in_dictionary(column, *dictionary, fit, part)?,
+            Kind::Dictionary(dictionary) | Kind::Mapped(Mapping { dictionary, .. }) => {
+                self.find_in_dictionary(column, *dictionary, fit, part)?
+            }
             Kind::Number(type_) if !could(&Kind::Number(*type_), None, part) => self.none(),
             Kind::Number(_) | Kind::Text => self.find_in_values(column, fit, part)?,
         };
@@ -211,7 +213,7 @@ impl Asking<'_> {
                 .collect();
             let can_hold = |test: &SlotTest| {
                 let kind = &plan.columns[slots[test.slot] as usize].kind;
-                let class = if let Kind::Dictionary(d) = kind { plan.dictionaries[*d as usize].class } else { None };
+                let class = kind.dictionary().and_then(|d| plan.dictionaries[d as usize].class);
                 could(kind, class, &part[test.part.clone()])
             };
             let may = match placements_where(part, &pieces, PLACEMENTS_ASKED_MAX, &can_hold) {
