@@ -118,6 +118,7 @@ class Cursor:
             number |= (byte & 0x7F) << shift
             if byte < 0x80:
                 check(number < U64, "a number above 64 bits")
+                check(byte > 0 or shift == 0, "a number longer than it need be")
                 return number
         raise Damaged("a number of more than ten bytes")
 
