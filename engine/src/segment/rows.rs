@@ -23,7 +23,7 @@ pub struct Cut {
 
 impl Cut {
     /// Deals out the records of `batches`, which are in arrival order, to row groups with lines of at most about `bytes_max` bytes and
-    /// [`FORMATS_MAX`] formats, ascending in time.
+    /// `FORMATS_MAX` formats, ascending in time.
     pub fn new(batches: Vec<Arc<Batch>>, bytes_max: usize) -> Cut {
         let mut rows: Vec<(i64, u32, u32)> = Vec::with_capacity(batches.iter().map(|b| b.len()).sum());
         for (index, batch) in batches.iter().enumerate() {
