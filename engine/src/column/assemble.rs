@@ -14,8 +14,8 @@ pub(super) struct Program {
     steps: Vec<Step>,
     /// The steps of each shape.
     shapes: Vec<Range<usize>>,
-    /// The columns whose values are used, each once.
-    pub children: Vec<u32>,
+    /// The columns whose values are used, each once, and whether as those of the same row.
+    pub children: Vec<(u32, bool)>,
 }
 
 /// A literal, then a value of a child.
@@ -32,20 +32,26 @@ const NO_CHILD: u32 = u32::MAX;
 /// Gives the values of a child one after the other.
 struct Feed<'a> {
     data: &'a [u8],
+    /// Where the first value begins.
+    start: usize,
     at: usize,
+    all: &'a [u32],
     ends: std::slice::Iter<'a, u32>,
 }
 
 impl<'a> Feed<'a> {
     fn new(slice: &'a Slice) -> Self {
-        match &*slice.values {
-            Values::Text { data, ends } => {
-                let at = if slice.start == 0 { 0 } else { ends[slice.start - 1] as usize };
-                Feed { data, at, ends: ends[slice.start..slice.start + slice.len].iter() }
-            }
-            // Not given by the decoder; a feed without values is an error when one is wanted.
-            _ => Feed { data: &[], at: 0, ends: [].iter() },
-        }
+        // Other forms are not given by the decoder; a feed without values is an error when one is wanted.
+        let Values::Text { data, ends } = &*slice.values else { return Feed { data: &[], start: 0, at: 0, all: &[], ends: [].iter() } };
+        let start = if slice.start == 0 { 0 } else { ends[slice.start - 1] as usize };
+        let all = &ends[slice.start..slice.start + slice.len];
+        Feed { data, start, at: start, all, ends: all.iter() }
+    }
+
+    /// The next value is that of `row`, one of the range's.
+    fn go_to(&mut self, row: usize) {
+        self.at = if row == 0 { self.start } else { self.all[row - 1] as usize };
+        self.ends = self.all[row..].iter();
     }
 
     /// Appends the next value; `None` when there is none.
@@ -71,7 +77,7 @@ impl Program {
     pub fn new(plan: &Plan, column: u32) -> Program {
         let mut program = Program { literals: Vec::new(), steps: Vec::new(), shapes: Vec::new(), children: Vec::new() };
         let Kind::Shapes(shapes) = &plan.columns[column as usize].kind else { return program };
-        let mut numbers: hashbrown::HashMap<u32, u32> = hashbrown::HashMap::new();
+        let mut numbers: hashbrown::HashMap<(u32, bool), u32> = hashbrown::HashMap::new();
         for shape in shapes {
             let first = program.steps.len();
             let mut literal = program.literals.len();
@@ -81,9 +87,10 @@ impl Program {
                         program.literals.extend_from_slice(bytes);
                         continue;
                     }
-                    Part::Slot(child) => *child,
+                    Part::Slot(child) => (*child, false),
+                    Part::Aligned(child) => (*child, true),
                 };
-                if let Kind::Constant(value) = kind_of(plan, child) {
+                if let Kind::Constant(value) = kind_of(plan, child.0) {
                     program.literals.extend_from_slice(value);
                     continue;
                 }
@@ -114,8 +121,13 @@ impl Program {
     /// A sentence when shapes and values do not go together, or the values pass 4 GiB.
     pub fn run(&self, ids: &[u64], children: &[Slice], out: &mut Out, ends: &mut Vec<u32>) -> Result<(), &'static str> {
         let mut feeds: Vec<Feed<'_>> = children.iter().map(Feed::new).collect();
+        let aligned: Vec<usize> = (0..self.children.len()).filter(|&child| self.children[child].1).collect();
+        if aligned.iter().any(|&child| feeds[child].ends.len() != ids.len()) {
+            return Err("a column has another number of values than the one it is aligned with");
+        }
         ends.reserve(ids.len());
-        for &id in ids {
+        for (row, &id) in ids.iter().enumerate() {
+            aligned.iter().for_each(|&child| feeds[child].go_to(row));
             let steps = usize::try_from(id).ok().and_then(|id| self.shapes.get(id)).ok_or("no such shape")?;
             for step in &self.steps[steps.clone()] {
                 out.put(&self.literals, step.at as usize, step.len as usize);
@@ -128,6 +140,6 @@ impl Program {
         if u32::try_from(out.len()).is_err() {
             return Err("a row range passes 4 GiB");
         }
-        if feeds.iter().all(|f| f.ends.len() == 0) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
+        if feeds.iter().zip(&self.children).all(|(f, child)| child.1 || f.ends.len() == 0) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
     }
 }

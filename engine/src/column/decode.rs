@@ -5,10 +5,11 @@
 
 use super::assemble::Program;
 use super::frames::Unpacker;
-use super::plan::{Column, Kind, Plan};
+use super::plan::{Column, Escape, Kind, List, Plan};
 pub use super::values::{Numbers, Slice, Values};
 use crate::encoding::out::Out;
 use crate::encoding::print::Printer;
+use crate::encoding::typed::Type;
 use crate::encoding::{dictionary, integers, text};
 use crate::error::{Error, Result};
 use crate::wire::WireError;
@@ -142,22 +143,21 @@ impl Decoder {
             Kind::Dictionary(dictionary) => return self.entry_slice(column, *dictionary, range, here),
             Kind::Number(type_) => {
                 let numbers = self.numbers(column, range)?;
+                self.print(column, *type_, &numbers)?
+            }
+            Kind::Escaped(child, escape) => {
+                let plain = self.values(*child, range)?;
                 let (mut out, mut ends) = self.buffers(column);
-                let mut printer = Printer::new(*type_);
-                for &number in numbers.raw() {
-                    printer.print((number ^ 1 << 63) as i64, &mut out);
+                for index in 0..plain.len() {
+                    put_escaped(plain.get(index), *escape, &mut out);
                     ends.push(self.end_of(out.len())?);
                 }
                 Slice::whole(out.into_memory(), ends)
             }
-            Kind::Escaped(child) => {
-                let plain = self.values(*child, range)?;
-                let (mut out, mut ends) = self.buffers(column);
-                for index in 0..plain.len() {
-                    escape(plain.get(index), &mut out);
-                    ends.push(self.end_of(out.len())?);
-                }
-                Slice::whole(out.into_memory(), ends)
+            Kind::List(list) => self.join(column, list, range)?,
+            Kind::Computed(computed) => {
+                let numbers = self.numbers(column, range)?;
+                self.print(column, computed.type_, &numbers)?
             }
             Kind::Shapes(_) => self.assemble(column, range)?,
             Kind::Mapped(mapping) => {
@@ -187,6 +187,13 @@ impl Decoder {
                 let chosen: Option<Vec<u64>> = chosen.map(|entry| entry.map(u64::from)).collect();
                 let page = Arc::new(chosen.ok_or_else(|| self.source.corrupt("no such dictionary entry"))?);
                 return Ok(Numbers { range: 0..page.len(), page });
+            }
+            Kind::Computed(computed) => {
+                let computed = *computed;
+                let source = self.numbers(computed.source, range)?;
+                let from = |stored: &u64| computed.number((stored ^ 1 << 63) as i64) as u64 ^ 1 << 63;
+                let page: Vec<u64> = source.raw().iter().map(from).collect();
+                return Ok(Numbers { range: 0..page.len(), page: Arc::new(page) });
             }
             _ => return Err(self.source.corrupt("a column that should hold numbers holds text")),
         }
@@ -342,11 +349,45 @@ impl Decoder {
         Ok(Slice { values, start: here.start - start, len: here.len() })
     }
 
+    fn print(&mut self, column: u32, type_: Type, numbers: &Numbers) -> Result<Slice> {
+        let (mut out, mut ends) = self.buffers(column);
+        let mut printer = Printer::new(type_);
+        for &number in numbers.raw() {
+            printer.print((number ^ 1 << 63) as i64, &mut out);
+            ends.push(self.end_of(out.len())?);
+        }
+        Ok(Slice::whole(out.into_memory(), ends))
+    }
+
+    fn join(&mut self, column: u32, list: &List, range: usize) -> Result<Slice> {
+        let counts = self.numbers(list.counts, range)?;
+        let elements = self.values(list.elements, range)?;
+        let (mut out, mut ends) = self.buffers(column);
+        let mut next = 0;
+        for &count in counts.raw() {
+            let count = usize::try_from((count ^ 1 << 63) as i64).ok().filter(|&count| count <= elements.len() - next);
+            let count = count.ok_or_else(|| self.source.corrupt("lists need more elements than there are"))?;
+            for index in next..next + count {
+                if index > next {
+                    out.put_long(&list.separator);
+                }
+                let element = elements.get(index);
+                out.put(element, 0, element.len());
+            }
+            next += count;
+            ends.push(self.end_of(out.len())?);
+        }
+        if next < elements.len() {
+            return Err(self.source.corrupt("lists need fewer elements than there are"));
+        }
+        Ok(Slice::whole(out.into_memory(), ends))
+    }
+
     fn assemble(&mut self, column: u32, range: usize) -> Result<Slice> {
         let program = self.program(column);
         let ids = self.numbers(column, range)?;
         let mut children = Vec::with_capacity(program.children.len());
-        for &child in &program.children {
+        for &(child, _) in &program.children {
             children.push(self.child(child, range)?);
         }
         let (mut out, mut ends) = self.buffers(column);
@@ -392,11 +433,18 @@ impl Decoder {
     }
 }
 
-fn escape(plain: &[u8], out: &mut Out) {
+fn put_escaped(plain: &[u8], escape: Escape, out: &mut Out) {
     let mut at = 0;
-    while let Some(found) = memchr::memchr2(b'\\', b'"', &plain[at..]) {
+    loop {
+        let rest = &plain[at..];
+        let found = match escape {
+            Escape::Backslash => memchr::memchr2(b'\\', b'"', rest),
+            Escape::Doubled => memchr::memchr(b'"', rest),
+        };
+        let Some(found) = found else { break };
         out.put(plain, at, found);
-        out.put_long(&[b'\\', plain[at + found]]);
+        let before = if escape == Escape::Doubled { b'"' } else { b'\\' };
+        out.put_long(&[before, plain[at + found]]);
         at += found + 1;
     }
     out.put(plain, at, plain.len() - at);

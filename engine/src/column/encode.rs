@@ -3,7 +3,7 @@
 //! Choices never decide correctness: whoever encodes a row group decodes it again and compares.
 
 use super::dictionary::{Builder, Distinct};
-use super::plan::{Column, Domain, Kind, Plan, Shape};
+use super::plan::{Column, Domain, Escape, Kind, Plan, Shape};
 use super::{frames, mapping};
 use crate::encoding::integers::{self, IntCoding};
 use crate::encoding::typed::{FixedClass, Type};
@@ -17,9 +17,11 @@ use hashbrown::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
 /// Composite values are taken apart at most so deep.
-const DEPTH_MAX: u8 = 6;
+const DEPTH_MAX: u8 = 12;
 /// Values looked at to choose.
 const SAMPLE: usize = 1024;
+/// Values in which escapes are looked for.
+const ESCAPES_LOOKED_AT: usize = 64;
 /// Columns with fewer values are not taken apart.
 const COMPOSITE_VALUES_MIN: usize = 32;
 
@@ -38,8 +40,10 @@ pub struct Effort {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hint {
     pub depth: u8,
-    /// Values are lines: may be JSON, are always tried as shapes.
+    /// Values are lines: are always tried as shapes.
     pub lines: bool,
+    /// Values may be JSON objects.
+    pub json: bool,
     pub slot: SlotKind,
     /// What may still be cut: a coarse token only finely, a run of digits not at all.
     pub grain: Option<Grain>,
@@ -97,7 +101,7 @@ impl Encoder {
     /// # Errors
     /// When zstd fails.
     pub fn lines(&mut self, arena: &[u8], spans: &[Span], domain: u32) -> Result<u32> {
-        self.column(arena, spans, domain, Hint { depth: 0, lines: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) })
+        self.column(arena, spans, domain, Hint { depth: 0, lines: true, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) })
     }
 
     /// Encodes values as they are, without looking for structure; returns the column.
@@ -240,6 +244,17 @@ impl Encoder {
             return Ok(column);
         }
         if spans.len() >= COMPOSITE_VALUES_MIN && hint.depth < DEPTH_MAX {
+            if hint.slot == SlotKind::JsonArray
+                && let Some(column) = self.list(arena, spans, domain, hint)?
+            {
+                return Ok(column);
+            }
+            if hint.json
+                && spans[0].of(arena).starts_with(b"{")
+                && let Some(column) = self.shapes(arena, spans, domain, Grain::Coarse, hint)?
+            {
+                return Ok(column);
+            }
             if let Some(column) = self.unescaped(arena, spans, domain, hint)? {
                 return Ok(column);
             }
@@ -261,23 +276,26 @@ impl Encoder {
         self.verbatim(arena, spans, domain)
     }
 
-    /// JSON inside a JSON string, when undoing its escapes can be undone.
+    /// JSON inside a JSON string and quotes inside a quoted field, when undoing the escapes can be undone.
     fn unescaped(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<Option<u32>> {
-        if hint.slot != SlotKind::JsonString || !spans[0].of(arena).starts_with(b"{\\\"") {
-            return Ok(None);
-        }
+        let any = |has: fn(&[u8]) -> bool| spans.iter().take(ESCAPES_LOOKED_AT).any(|s| has(s.of(arena)));
+        let escape = match hint.slot {
+            SlotKind::JsonString if any(|value| value.starts_with(b"{\\\"")) => Escape::Backslash,
+            SlotKind::Quoted if any(|value| memchr::memmem::find(value, b"\"\"").is_some()) => Escape::Doubled,
+            _ => return Ok(None),
+        };
         let mut plain = Vec::new();
         let mut plain_spans = Vec::with_capacity(spans.len());
         for span in spans {
             let at = plain.len();
-            if !unescape(span.of(arena), &mut plain) {
+            if !unescape(span.of(arena), escape, &mut plain) {
                 return Ok(None);
             }
             plain_spans.push(Span { at: at as u32, len: (plain.len() - at) as u32 });
         }
-        let inner = Hint { depth: hint.depth + 1, lines: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
+        let inner = Hint { depth: hint.depth + 1, lines: true, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
         let child = self.column(&plain, &plain_spans, domain, inner)?;
-        Ok(Some(self.add(domain, Kind::Escaped(child))))
+        Ok(Some(self.add(domain, Kind::Escaped(child, escape))))
     }
 
     fn text_dictionary(&mut self, arena: &[u8], spans: &[Span], domain: u32, ratio_max: f64) -> Option<u32> {
@@ -403,17 +421,20 @@ fn distinct_ratio(arena: &[u8], spans: &[Span]) -> f64 {
     distinct.len() as f64 / f64::from(seen.max(1))
 }
 
-/// Undoes `\"` and `\\`; false when another escape is met or the text could not have been escaped so.
-fn unescape(escaped: &[u8], out: &mut Vec<u8>) -> bool {
+/// Undoes escapes; false when the text could not have been escaped so.
+fn unescape(escaped: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'\\', b'"', &escaped[at..]) {
         let place = at + found;
         out.extend_from_slice(&escaped[at..place]);
-        match escaped.get(place..place + 2) {
-            Some([b'\\', byte @ (b'"' | b'\\')]) => out.push(*byte),
+        let (bytes, len) = match (escape, escaped.get(place..place + 2)) {
+            (Escape::Backslash, Some([b'\\', byte @ (b'"' | b'\\')])) => (byte, 2),
+            (Escape::Doubled, Some([b'"', byte @ b'"'])) => (byte, 2),
+            (Escape::Doubled, _) if escaped[place] == b'\\' => (&b'\\', 1),
             _ => return false,
-        }
-        at = place + 2;
+        };
+        out.push(*bytes);
+        at = place + len;
     }
     out.extend_from_slice(&escaped[at..]);
     true

@@ -6,10 +6,12 @@
 //! This module must not know about files, streams, time or queries.
 
 mod assemble;
+mod contexts;
 pub mod decode;
 mod dictionary;
 pub mod encode;
 mod frames;
+mod lists;
 mod mapping;
 pub mod plan;
 mod shapes;

@@ -3,7 +3,7 @@
 use crate::encoding::typed::{FixedClass, Type};
 use crate::shape::Part;
 use crate::shape::time::Layout;
-use crate::wire::{Reader, WireResult, put_bytes, put_varint};
+use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
 
 /// Columns nest at most so deep; the writer stays far below.
 pub const DEPTH_MAX: u32 = 64;
@@ -70,10 +70,54 @@ pub enum Kind {
     Dictionary(u32),
     /// Pages of shape numbers; the slots are columns.
     Shapes(Vec<Shape>),
-    /// The values of another column, with `\` before each `"` and `\`. No pages.
-    Escaped(u32),
+    /// The values of another column, with quotes escaped. No pages.
+    Escaped(u32, Escape),
     /// Entries of a dictionary, chosen by the entry numbers of another column. No pages.
     Mapped(Mapping),
+    /// Values of another column with a separator between. No pages.
+    List(List),
+    /// What numbers print as that follow from those of another column. No pages.
+    Computed(Computed),
+}
+
+/// How an escaped column differs from the plain one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Escape {
+    /// A `\` stands before each `"` and `\`, as in JSON.
+    Backslash,
+    /// Each `"` stands twice, as in CSV.
+    Doubled,
+}
+
+/// A column whose values are joined from several of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// The column that says of how many: of numbers, in the same domain.
+    pub counts: u32,
+    /// The column of what is joined; in each row range it has as many values as the counts add up to.
+    pub elements: u32,
+    /// What stands between.
+    pub separator: Vec<u8>,
+}
+
+/// A column of numbers computed from another one: number = source / divisor, rounded down, + addend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Computed {
+    /// The column computed from, of stored numbers, in the same domain.
+    pub source: u32,
+    /// At least 1.
+    pub divisor: i64,
+    /// Added with wrapping.
+    pub addend: i64,
+    /// What the numbers print as.
+    pub type_: Type,
+}
+
+impl Computed {
+    /// The number that follows from `source`.
+    pub fn number(&self, source: i64) -> i64 {
+        source.div_euclid(self.divisor).wrapping_add(self.addend)
+    }
 }
 
 /// A column that is a function of another one.
@@ -93,18 +137,20 @@ pub type Shape = Vec<Part<u32>>;
 impl Kind {
     /// The columns that this one is made of.
     pub fn children(&self) -> impl Iterator<Item = u32> + '_ {
-        let (one, shapes) = match self {
-            Kind::Same(child) | Kind::Escaped(child) | Kind::Mapped(Mapping { key: child, .. }) => (Some(*child), &[][..]),
-            Kind::Shapes(shapes) => (None, &shapes[..]),
-            _ => (None, &[][..]),
+        let (few, shapes) = match self {
+            Kind::Same(child) | Kind::Escaped(child, _) | Kind::Mapped(Mapping { key: child, .. }) => ([Some(*child), None], &[][..]),
+            Kind::Computed(computed) => ([Some(computed.source), None], &[][..]),
+            Kind::List(list) => ([Some(list.counts), Some(list.elements)], &[][..]),
+            Kind::Shapes(shapes) => ([None, None], &shapes[..]),
+            _ => ([None, None], &[][..]),
         };
-        let slots = shapes.iter().flatten().filter_map(|part| if let Part::Slot(column) = part { Some(*column) } else { None });
-        one.into_iter().chain(slots)
+        let of_part = |part: &Part<u32>| if let Part::Slot(column) | Part::Aligned(column) = part { Some(*column) } else { None };
+        few.into_iter().flatten().chain(shapes.iter().flatten().filter_map(of_part))
     }
 
     /// Whether the column has pages of its own.
     pub fn has_pages(&self) -> bool {
-        !matches!(self, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) | Kind::Mapped(_))
+        matches!(self, Kind::Text | Kind::Number(_) | Kind::Dictionary(_) | Kind::Shapes(_))
     }
 
     /// The dictionary of the values, when they are entries of one.
@@ -217,13 +263,9 @@ impl Plan {
         let mut depths: Vec<u32> = Vec::new();
         for index in 0..reader.count()? {
             let column = take_column(reader, index as u32, domains.len(), dictionaries.len())?;
-            if let Kind::Same(other) = column.kind
-                && columns[other as usize].domain != column.domain
-            {
-                return Err(reader.error("equal columns of different domains"));
-            }
+            check_domains(reader, &column, &columns)?;
             if let Kind::Mapped(mapping) = &column.kind {
-                check_mapping(reader, mapping, &column, &columns, &dictionaries)?;
+                check_mapping(reader, mapping, &columns, &dictionaries)?;
             }
             depths.push(column.kind.children().map(|c| depths[c as usize] + 1).max().unwrap_or(0));
             if depths.last().is_some_and(|&d| d > DEPTH_MAX) {
@@ -247,18 +289,29 @@ impl Plan {
     }
 }
 
-fn check_mapping(
-    reader: &Reader<'_>,
-    mapping: &Mapping,
-    own: &Column,
-    columns: &[Column],
-    dictionaries: &[DictionaryPlan],
-) -> WireResult<()> {
-    let key = &columns[mapping.key as usize];
-    let Kind::Dictionary(of_key) = key.kind else { return Err(reader.error("a column is chosen by one without entry numbers")) };
-    if key.domain != own.domain {
-        return Err(reader.error("a column and the one that chooses its values have different domains"));
-    }
+/// Columns that go together value by value have one domain, and where numbers are needed there are some.
+fn check_domains(reader: &Reader<'_>, own: &Column, columns: &[Column]) -> WireResult<()> {
+    let same = |other: u32| columns[other as usize].domain == own.domain;
+    let number = |column: u32| match columns[column as usize].kind {
+        Kind::Same(other) => matches!(columns[other as usize].kind, Kind::Number(_)),
+        ref kind => matches!(kind, Kind::Number(_)),
+    };
+    let fits = match &own.kind {
+        Kind::Same(other) | Kind::Escaped(other, _) | Kind::Mapped(Mapping { key: other, .. }) => same(*other),
+        Kind::Shapes(shapes) => shapes.iter().flatten().all(|part| if let Part::Aligned(other) = part { same(*other) } else { true }),
+        Kind::List(list) if !number(list.counts) => return Err(reader.error("a list without counts")),
+        Kind::List(list) => same(list.counts),
+        Kind::Computed(computed) if !number(computed.source) => return Err(reader.error("a column computed from one without numbers")),
+        Kind::Computed(computed) => same(computed.source),
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(reader.error("columns that go together have different domains")) }
+}
+
+fn check_mapping(reader: &Reader<'_>, mapping: &Mapping, columns: &[Column], dictionaries: &[DictionaryPlan]) -> WireResult<()> {
+    let Kind::Dictionary(of_key) = columns[mapping.key as usize].kind else {
+        return Err(reader.error("a column is chosen by one without entry numbers"));
+    };
     let entries = dictionaries[mapping.dictionary as usize].entries;
     if mapping.table.len() != dictionaries[of_key as usize].entries as usize || mapping.table.iter().any(|&e| e >= entries) {
         return Err(reader.error("no such dictionary entry"));
@@ -353,12 +406,7 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
         Kind::Text => out.push(2),
         Kind::Number(type_) => {
             out.push(3);
-            match *type_ {
-                Type::Padded(width) => out.extend_from_slice(&[TYPE_PADDED, width]),
-                Type::Decimal(scale) => out.extend_from_slice(&[TYPE_DECIMAL, scale]),
-                Type::Time(l) => out.extend_from_slice(&[TYPE_TIME, l.family, l.separator, l.digits]),
-                _ => out.push(TYPE_INT),
-            }
+            put_type(out, *type_);
         }
         Kind::Dictionary(dictionary) => {
             out.push(4);
@@ -369,9 +417,10 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
             put_varint(out, shapes.len() as u64);
             shapes.iter().for_each(|s| put_shape(out, s));
         }
-        Kind::Escaped(child) => {
+        Kind::Escaped(child, escape) => {
             out.push(6);
             put_varint(out, u64::from(*child));
+            out.push(*escape as u8);
         }
         Kind::Mapped(mapping) => {
             out.push(7);
@@ -380,6 +429,28 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
             put_varint(out, mapping.table.len() as u64);
             mapping.table.iter().for_each(|&entry| put_varint(out, u64::from(entry)));
         }
+        Kind::List(list) => {
+            out.push(8);
+            put_varint(out, u64::from(list.counts));
+            put_varint(out, u64::from(list.elements));
+            put_bytes(out, &list.separator);
+        }
+        Kind::Computed(computed) => {
+            out.push(9);
+            put_varint(out, u64::from(computed.source));
+            put_varint(out, computed.divisor as u64);
+            put_signed(out, computed.addend);
+            put_type(out, computed.type_);
+        }
+    }
+}
+
+fn put_type(out: &mut Vec<u8>, type_: Type) {
+    match type_ {
+        Type::Padded(width) => out.extend_from_slice(&[TYPE_PADDED, width]),
+        Type::Decimal(scale) => out.extend_from_slice(&[TYPE_DECIMAL, scale]),
+        Type::Time(l) => out.extend_from_slice(&[TYPE_TIME, l.family, l.separator, l.digits]),
+        _ => out.push(TYPE_INT),
     }
 }
 
@@ -391,7 +462,8 @@ fn put_shape(out: &mut Vec<u8>, shape: &Shape) {
                 put_varint(out, (bytes.len() as u64) << 1);
                 out.extend_from_slice(bytes);
             }
-            Part::Slot(column) => put_varint(out, u64::from(*column) << 1 | 1),
+            Part::Slot(column) => put_varint(out, u64::from(*column) << 2 | 1),
+            Part::Aligned(column) => put_varint(out, u64::from(*column) << 2 | 3),
         }
     }
 }
@@ -415,14 +487,33 @@ fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries
                     let len = usize::try_from(word >> 1).map_err(|_| r.error("number out of bounds"))?;
                     return Ok(Part::Literal(r.take(len)?.to_vec()));
                 }
-                u32::try_from(word >> 1).ok().filter(|&c| c < index).map(Part::Slot).ok_or(r.error("no such column"))
+                let part = if word & 2 == 0 { Part::Slot } else { Part::Aligned };
+                u32::try_from(word >> 2).ok().filter(|&c| c < index).map(part).ok_or(r.error("no such column"))
             })
         })?),
-        6 => Kind::Escaped(below(reader, index as usize)?),
+        6 => Kind::Escaped(
+            below(reader, index as usize)?,
+            match reader.byte()? {
+                0 => Escape::Backslash,
+                1 => Escape::Doubled,
+                _ => return Err(reader.error("unknown way to escape")),
+            },
+        ),
         7 => Kind::Mapped(Mapping {
             key: below(reader, index as usize)?,
             dictionary: below(reader, dictionaries)?,
             table: many(reader, |r| r.bounded(u32::MAX as usize).map(|entry| entry as u32))?,
+        }),
+        8 => Kind::List(List {
+            counts: below(reader, index as usize)?,
+            elements: below(reader, index as usize)?,
+            separator: reader.bytes()?.to_vec(),
+        }),
+        9 => Kind::Computed(Computed {
+            source: below(reader, index as usize)?,
+            divisor: i64::try_from(reader.varint()?).ok().filter(|&d| d > 0).ok_or(reader.error("bad divisor"))?,
+            addend: reader.signed()?,
+            type_: take_type(reader)?,
         }),
         _ => return Err(reader.error("unknown encoding")),
     };

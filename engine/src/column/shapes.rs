@@ -1,5 +1,6 @@
 //! Encoding composite values: shapes, their slots as columns.
 
+use super::contexts;
 use super::encode::{Encoder, Hint, verbatim_shape};
 use super::plan::{Kind, Shape};
 use crate::encoding::out::Out;
@@ -45,8 +46,8 @@ struct Shapes {
     hasher: foldhash::fast::FixedState,
     keys: Vec<Vec<u8>>,
     counts: Vec<u32>,
-    /// A value of each shape.
-    samples: Vec<Span>,
+    /// The first value of each shape.
+    samples: Vec<u32>,
 }
 
 impl Shapes {
@@ -118,7 +119,7 @@ fn parse(arena: &[u8], spans: &[Span], grain: Grain, may_be_json: bool) -> Optio
             parsed.slots.push(span);
             whole += 1;
         } else if id as usize == known {
-            shapes.samples.push(span);
+            shapes.samples.push(index as u32);
         }
         parsed.rows.push(id);
         parsed.slot_ends.push(parsed.slots.len() as u32);
@@ -138,10 +139,10 @@ fn has_json(shapes: &Shapes) -> bool {
 impl Encoder {
     /// Takes values apart into shapes and slots; `None` when they have too little in common.
     pub(super) fn shapes(&mut self, arena: &[u8], spans: &[Span], domain: u32, grain: Grain, hint: Hint) -> Result<Option<u32>> {
-        let Some(parsed) = parse(arena, spans, grain, hint.lines) else { return Ok(None) };
+        let Some(parsed) = parse(arena, spans, grain, hint.json) else { return Ok(None) };
         let merged = parsed.shapes.merge(grain);
         let order = rank(&parsed, &merged);
-        let (mut children, layouts) = lay_out(arena, &parsed, &merged, &order);
+        let (mut children, layouts) = lay_out(arena, spans, &parsed, &merged, &order);
         let rows = deal((&parsed, &merged), (arena, spans), &layouts, &mut children, &self.domains[domain as usize].ends, &order);
         let whole = rows.iter().any(|&r| r as usize == order.len());
         drop(parsed.slots);
@@ -156,7 +157,7 @@ impl Encoder {
         let mut columns = Vec::with_capacity(children.len());
         for child in children {
             let child_domain = self.domain(child.ends);
-            let hint = Hint { depth: hint.depth + 1, lines: false, slot: child.slot, grain: next_grain(child.slot) };
+            let hint = Hint { depth: hint.depth + 1, lines: false, json: false, slot: child.slot, grain: next_grain(child.slot) };
             let data = child.data.into_memory();
             columns.push(match child.slot {
                 SlotKind::Verbatim => self.verbatim(&data, &child.spans, child_domain)?,
@@ -181,6 +182,7 @@ fn to_column(part: Part<usize>, columns: &[u32]) -> Part<u32> {
     match part {
         Part::Literal(bytes) => Part::Literal(bytes),
         Part::Slot(child) => Part::Slot(columns[child]),
+        Part::Aligned(child) => Part::Aligned(columns[child]),
     }
 }
 
@@ -198,11 +200,27 @@ fn rank(parsed: &Parsed, merged: &Merged) -> Vec<u32> {
     order
 }
 
+/// What names the columns of a template's slots: the path in JSON, else what stands before them and what a value looks like.
+fn names(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, shape: usize) -> Vec<Vec<u8>> {
+    let row = parsed.shapes.samples[shape] as usize;
+    if json::template(&parsed.shapes.keys[shape]).is_some() {
+        return json::paths(spans[row].of(arena));
+    }
+    let start = if row == 0 { 0 } else { parsed.slot_ends[row - 1] };
+    let mut own = parsed.slots[start as usize..].iter();
+    let values = merged.sources[shape].iter().map(|source| match source {
+        Source::Slot => own.next().map_or(&[][..], |s| s.of(arena)),
+        Source::Word(span) => span.of(&merged.words),
+    });
+    let contexts = contexts::of(&merged.templates[merged.template_of[shape] as usize]);
+    contexts.into_iter().zip(values).map(|(context, value)| [&context[..], &contexts::look(value)].concat()).collect()
+}
+
 /// The columns needed, the first of them for whole values, and the parts of each template kept.
-fn lay_out(arena: &[u8], parsed: &Parsed, merged: &Merged, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
+fn lay_out(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
     let new_child = |slot| Child { data: Out::default(), spans: Vec::new(), ends: Vec::new(), slot, values: 0 };
     let mut children = vec![new_child(SlotKind::Verbatim)];
-    let mut by_path: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
+    let mut by_name: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
     let mut counts = vec![0; merged.templates.len()];
     let mut shape_of = vec![0; merged.templates.len()];
     for (shape, &template) in merged.template_of.iter().enumerate() {
@@ -211,17 +229,14 @@ fn lay_out(arena: &[u8], parsed: &Parsed, merged: &Merged, order: &[u32]) -> (Ve
     }
     let mut layouts = Vec::with_capacity(order.len());
     for &template in order {
-        let shape = shape_of[template as usize];
-        let json = json::template(&parsed.shapes.keys[shape]).is_some();
-        let mut paths = json.then(|| json::paths(parsed.shapes.samples[shape].of(arena)).into_iter());
+        let mut names = names(arena, spans, parsed, merged, shape_of[template as usize]).into_iter();
         let mut layout = Vec::new();
         for part in &merged.templates[template as usize] {
             layout.push(match part {
                 Part::Literal(bytes) => Part::Literal(bytes.clone()),
-                Part::Slot(kind) => {
-                    let path = paths.as_mut().and_then(Iterator::next);
+                Part::Slot(kind) | Part::Aligned(kind) => {
                     let next = children.len();
-                    let child = path.map_or(next, |path| *by_path.entry((path, *kind)).or_insert(next));
+                    let child = names.next().map_or(next, |name| *by_name.entry((name, *kind)).or_insert(next));
                     if child == next {
                         children.push(new_child(*kind));
                     }

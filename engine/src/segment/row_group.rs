@@ -10,7 +10,7 @@ use crate::column::plan::{Kind, Plan};
 use crate::error::{Error, Result};
 use crate::packing;
 use crate::record::{Format, Labels};
-use crate::shape::{Part, Span};
+use crate::shape::Span;
 use crate::wire::{Reader, WireError, WireResult, put_bytes, put_signed, put_varint};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -404,13 +404,7 @@ impl RowGroup {
             let mut open = vec![root];
             while let Some(column) = open.pop() {
                 roles[column as usize] = name;
-                match &plan.columns[column as usize].kind {
-                    Kind::Escaped(child) => open.push(*child),
-                    Kind::Shapes(shapes) => {
-                        open.extend(shapes.iter().flatten().filter_map(|p| if let Part::Slot(c) = p { Some(*c) } else { None }));
-                    }
-                    _ => {}
-                }
+                open.extend(plan.columns[column as usize].kind.children());
             }
         }
         roles[self.roots.stream_rows as usize] = "labels";

@@ -200,7 +200,7 @@ mod tests {
             for part in &merged.templates[merged.template_of[index] as usize] {
                 match part {
                     Part::Literal(bytes) => back.extend_from_slice(bytes),
-                    Part::Slot(_) => match sources.next().unwrap() {
+                    Part::Slot(_) | Part::Aligned(_) => match sources.next().unwrap() {
                         Source::Slot => back.extend_from_slice(own.next().unwrap().of(line)),
                         Source::Word(span) => back.extend_from_slice(span.of(&merged.words)),
                     },

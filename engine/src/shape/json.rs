@@ -30,7 +30,6 @@ pub fn template(key: &[u8]) -> Option<&[u8]> {
 }
 
 fn scan_object(text: &[u8], base: usize, key: &mut Key, slots: &mut Vec<Span>) -> Option<()> {
-    let mut open = [0u8; DEPTH_MAX];
     let mut depth = 0;
     let (mut at, mut literal) = (0, 0);
     while at < text.len() {
@@ -47,18 +46,28 @@ fn scan_object(text: &[u8], base: usize, key: &mut Key, slots: &mut Vec<Span>) -
                 literal = end;
                 continue;
             }
-            b'{' | b'[' => {
-                *open.get_mut(depth)? = text[at];
-                depth += 1;
-                at += 1;
+            b'[' => {
+                let end = array_end(text, at)?;
+                key.put_literal(text, literal, start + 1);
+                key.put_slot(slots, SlotKind::JsonArray, base + start + 1, end - start - 1);
+                literal = end;
+                at = end + 1;
                 continue;
             }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                if open[depth] + 2 != text[at] || (depth == 0 && at + 1 != text.len()) {
+            b'{' => {
+                depth += 1;
+                at += 1;
+                if depth > DEPTH_MAX {
                     return None;
                 }
+                continue;
+            }
+            b'}' => {
+                depth -= 1;
                 at += 1;
+                if depth == 0 && at != text.len() {
+                    return None;
+                }
                 continue;
             }
             b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => {
@@ -97,11 +106,83 @@ fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
+/// The place of the bracket that ends the array which begins at `at`.
+fn array_end(text: &[u8], mut at: usize) -> Option<usize> {
+    let mut open = [0u8; DEPTH_MAX];
+    let mut depth = 0;
+    loop {
+        match *text.get(at)? {
+            b'"' => at = string_end(text, at + 1)?,
+            byte @ (b'[' | b'{') => {
+                *open.get_mut(depth)? = byte;
+                depth += 1;
+            }
+            byte @ (b']' | b'}') => {
+                depth -= 1;
+                if open[depth] + 2 != byte {
+                    return None;
+                }
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// Cuts what stands between an array's brackets at its own commas: appends the elements to `elements`. Blanks behind a comma belong to the
+/// separator: `blanks` of them are asked for. Returns whether the text could be cut; if not, `elements` is as before.
+pub fn cut_array(arena: &[u8], span: Span, blanks: usize, elements: &mut Vec<Span>) -> bool {
+    let known = elements.len();
+    let cut = cut_elements(arena, span, blanks, elements).is_some();
+    if !cut {
+        elements.truncate(known);
+    }
+    cut
+}
+
+fn cut_elements(arena: &[u8], span: Span, blanks: usize, elements: &mut Vec<Span>) -> Option<()> {
+    let text = span.of(arena);
+    let mut put = |from: usize, to: usize| elements.push(Span { at: span.at + from as u32, len: (to - from) as u32 });
+    let (mut at, mut start) = (0, 0);
+    while at < text.len() {
+        match text[at] {
+            b'"' => at = string_end(text, at + 1)? + 1,
+            b'[' | b'{' => at = array_end(text, at)? + 1,
+            b']' | b'}' => return None,
+            b',' => {
+                put(start, at);
+                at += 1;
+                start = at + blanks;
+                if text[at..].iter().take_while(|b| **b == b' ').count() < blanks {
+                    return None;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    // No element at all is the empty text; so is one empty element, which no array has.
+    if !text.is_empty() {
+        put(start, text.len());
+    }
+    Some(())
+}
+
+/// Blanks behind the first comma of an array's own.
+pub fn blanks(inner: &[u8]) -> Option<usize> {
+    let mut elements = Vec::new();
+    cut_elements(inner, Span { at: 0, len: inner.len() as u32 }, 0, &mut elements)?;
+    let second = elements.get(1)?.of(inner);
+    Some(second.iter().take_while(|b| **b == b' ').count())
+}
+
 fn is_key(text: &[u8], at: usize) -> bool {
     text[at..].iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n')) == Some(&b':')
 }
 
-/// The path of each slot of a JSON line that [`scan`] took apart: keys in their raw text joined by `.`, `[]` for any array element.
+/// The path of each slot of a JSON line that [`scan`] took apart: keys in their raw text joined by `.`, `[]` behind that of an array.
 pub fn paths(line: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let mut path: Vec<u8> = Vec::new();
@@ -123,19 +204,18 @@ pub fn paths(line: &[u8]) -> Vec<Vec<u8>> {
                 }
                 at = end + 1;
             }
-            open @ (b'{' | b'[') => {
+            b'[' => {
+                found.push([&path[..], b"[]"].concat());
+                let Some(end) = array_end(line, at) else { return found };
+                at = end + 1;
+            }
+            b'{' => {
                 opened.push(key_at);
-                if open == b'[' {
-                    path.extend_from_slice(b"[]");
-                }
                 key_at = path.len();
                 at += 1;
             }
-            b'}' | b']' => {
+            b'}' => {
                 path.truncate(key_at);
-                if line[at] == b']' {
-                    path.truncate(key_at.saturating_sub(2));
-                }
                 key_at = opened.pop().unwrap_or(0);
                 at += 1;
             }
@@ -172,9 +252,24 @@ mod tests {
         let line = br#"{"a":1, "b":{"c":"x\"y","d":[true,{"e":null},-1.5e3]},"b":"", "f":{},"g":[]}"#;
         let (_, slots) = shape(line).unwrap();
         let values: Vec<_> = slots.iter().map(|s| String::from_utf8_lossy(s.of(line)).into_owned()).collect();
-        assert_eq!(values, ["1", r#"x\"y"#, "true", "null", "-1.5e3", ""]);
+        assert_eq!(values, ["1", r#"x\"y"#, r#"true,{"e":null},-1.5e3"#, "", ""]);
         let paths: Vec<_> = paths(line).into_iter().map(|p| String::from_utf8(p).unwrap()).collect();
-        assert_eq!(paths, ["a", "b.c", "b.d[]", "b.d[].e", "b.d[]", "b"]);
+        assert_eq!(paths, ["a", "b.c", "b.d[]", "b", "g[]"]);
+    }
+
+    #[test]
+    fn arrays_are_cut() {
+        let cut = |text: &'static str| {
+            let mut elements = Vec::new();
+            let blanks = blanks(text.as_bytes()).unwrap_or(0);
+            let cut = cut_array(text.as_bytes(), Span { at: 0, len: text.len() as u32 }, blanks, &mut elements);
+            cut.then(|| elements.iter().map(|e| &text[e.at as usize..e.end()]).collect::<Vec<_>>())
+        };
+        assert_eq!(cut(r#"1,"a,]",[2,3],{"b":[4,5]}"#).unwrap(), ["1", r#""a,]""#, "[2,3]", r#"{"b":[4,5]}"#]);
+        assert_eq!(cut("1, 2,  3").unwrap(), ["1", "2", " 3"]);
+        assert_eq!(cut("").unwrap(), [""; 0]);
+        assert_eq!(cut("1,").unwrap(), ["1", ""]);
+        assert_eq!((cut("1, 2,3"), cut("]"), cut("[")), (None, None, None));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub enum SlotKind {
     JsonNumber = 6,
     /// `true`, `false` or `null`.
     JsonWord = 7,
+    /// What stands between a JSON array's brackets.
+    JsonArray = 11,
     /// A whole line that has no template of its own.
     Verbatim = 8,
     /// A word in which like templates differ; in no key.
@@ -68,6 +70,7 @@ impl SlotKind {
             6 => SlotKind::JsonNumber,
             7 => SlotKind::JsonWord,
             8 => SlotKind::Verbatim,
+            11 => SlotKind::JsonArray,
             _ => return None,
         })
     }
@@ -78,8 +81,10 @@ impl SlotKind {
 pub enum Part<T> {
     /// Bytes that all lines of the shape have.
     Literal(Vec<u8>),
-    /// A place where they differ.
+    /// A place where they differ: the next value of a column.
     Slot(T),
+    /// A place with the value that a column has in the same row.
+    Aligned(T),
 }
 
 /// Takes a key apart.
@@ -157,7 +162,7 @@ pub(crate) fn rebuild(key: &[u8], slots: &[Span], arena: &[u8]) -> Vec<u8> {
     for part in parts_of(key) {
         match part {
             Part::Literal(bytes) => out.extend_from_slice(&bytes),
-            Part::Slot(_) => out.extend_from_slice(slots.next().unwrap().of(arena)),
+            Part::Slot(_) | Part::Aligned(_) => out.extend_from_slice(slots.next().unwrap().of(arena)),
         }
     }
     assert!(slots.next().is_none());

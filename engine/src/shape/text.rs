@@ -1,5 +1,6 @@
 //! Text: tokens with a digit, timestamps and double-quoted runs vary; everything else is the template.
 
+use super::bytes::Classes;
 use super::{Key, SlotKind, Span};
 
 /// How tokens are cut.
@@ -47,6 +48,11 @@ fn coarse(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
     while let Some(found) = classes.next_digit_or_quote(at) {
         if line[found] == b'"' {
             let inside = found + 1;
+            if let Some(end) = doubled_end(line, &classes, found) {
+                put(key, &mut literal, SlotKind::Quoted, inside, end);
+                at = end + 1;
+                continue;
+            }
             at = match classes.next_quote(inside) {
                 Some(end) if end > inside => {
                     put(key, &mut literal, SlotKind::Quoted, inside, end);
@@ -71,6 +77,23 @@ fn coarse(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
     }
     key.classes = classes;
     key.put_literal(line, literal, line.len());
+}
+
+/// The end of a quoted field that begins at `quote` and holds quotes, each written twice, as CSV does it.
+fn doubled_end(line: &[u8], classes: &Classes, quote: usize) -> Option<usize> {
+    let is_border = |b: u8| matches!(b, b',' | b';' | b'\t' | b'\r');
+    if quote > 0 && !is_border(line[quote - 1]) {
+        return None;
+    }
+    let (mut at, mut doubled) = (quote + 1, false);
+    loop {
+        let found = classes.next_quote(at)?;
+        if line.get(found + 1) != Some(&b'"') {
+            return (doubled && line.get(found + 1).is_none_or(|&b| is_border(b))).then_some(found);
+        }
+        doubled = true;
+        at = found + 2;
+    }
 }
 
 /// Where a timestamp would begin whose day of the month, behind the month's name, begins at `day`.
@@ -124,6 +147,7 @@ mod tests {
             slots_of(r#"2015-05-13T00:00:01.123456Z,elb,1.2.3.4:80,"GET https://a/ HTTP/1.1",-,x7.,12ms"#),
             ["2015-05-13T00:00:01.123456", "1.2.3.4", "80", "GET https://a/ HTTP/1.1", "x7", "12"]
         );
+        assert_eq!(slots_of(r#""a ""b"" 1",2,"","c",x"""#), [r#"a ""b"" 1"#, "2", "c"]);
         assert_eq!(slots_of("Oct  1 00:00:00 db1 sshd[77]: \"\" \""), ["Oct  1 00:00:00", "db1", "77"]);
     }
 

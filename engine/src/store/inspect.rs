@@ -251,6 +251,8 @@ fn encoding_name(plan: &Plan, column: u32) -> &'static str {
         Kind::Dictionary(_) => "dictionary ids",
         Kind::Mapped(_) => "function of another",
         Kind::Shapes(_) => "shape ids",
-        Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) => "nothing",
+        Kind::Computed(_) => "computed from another",
+        Kind::List(_) => "lists",
+        Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(..) => "nothing",
     }
 }

@@ -3,7 +3,7 @@
 //! What holds: a range that is ruled out has no line with the needle. Where a question would cost more than rebuilding, the answer is "may".
 
 use crate::column::decode::Values;
-use crate::column::plan::{Kind, Mapping};
+use crate::column::plan::{Computed, Kind, List, Mapping};
 use crate::encoding::typed::{FixedClass, Type};
 use crate::error::Result;
 use crate::query::prune::{Fit, PLACEMENTS_MAX, Piece, Placements, SlotTest, placements_where};
@@ -106,13 +106,14 @@ impl Asking<'_> {
                 }
             }
             Kind::Same(other) => self.find(*other, fit, part)?,
-            Kind::Escaped(child) => self.find_escaped(column, *child, part)?,
+            Kind::Escaped(child, _) => self.find_escaped(column, *child, part)?,
             Kind::Shapes(_) => self.find_in_shapes(column, part)?,
             Kind::Dictionary(dictionary) | Kind::Mapped(Mapping { dictionary, .. }) => {
                 self.find_in_dictionary(column, *dictionary, fit, part)?
             }
-            Kind::Number(type_) if !could(&Kind::Number(*type_), None, part) => self.none(),
-            Kind::Number(_) | Kind::Text => self.find_in_values(column, fit, part)?,
+            Kind::List(list) => self.find_in_list(column, list, fit, part)?,
+            Kind::Number(type_) | Kind::Computed(Computed { type_, .. }) if !could(&Kind::Number(*type_), None, part) => self.none(),
+            Kind::Number(_) | Kind::Computed(_) | Kind::Text => self.find_in_values(column, fit, part)?,
         };
         self.known.insert(key, found.clone());
         Ok(found)
@@ -121,7 +122,8 @@ impl Asking<'_> {
     /// Looks at each value.
     fn find_in_values(&mut self, column: u32, fit: Fit, part: &[u8]) -> Result<Ranges> {
         let plan = self.group.decoder().plan().clone();
-        let integers = matches!(plan.columns[column as usize].kind, Kind::Number(Type::Int));
+        let integers =
+            matches!(plan.columns[column as usize].kind, Kind::Number(Type::Int) | Kind::Computed(Computed { type_: Type::Int, .. }));
         let mut found = self.filled(column);
         for (range, may) in found.iter_mut().enumerate().filter(|(_, may)| **may) {
             if integers && !self.has_long_numbers(column, range, part.len())? {
@@ -189,6 +191,19 @@ impl Asking<'_> {
         }
     }
 
+    /// What lies within one element is there; what does not is looked for in the joined values.
+    fn find_in_list(&mut self, column: u32, list: &List, fit: Fit, part: &[u8]) -> Result<Ranges> {
+        if list.separator.iter().any(|b| !part.contains(b)) && !list.separator.is_empty() {
+            let runs = part.split(|b| list.separator.contains(b)).filter(|run| !run.is_empty());
+            if runs.clone().count() == 1
+                && let Some(run) = runs.last()
+            {
+                return self.find(list.elements, Fit::Contains, run);
+            }
+        }
+        self.find_in_values(column, fit, part)
+    }
+
     fn find_in_shapes(&mut self, column: u32, part: &[u8]) -> Result<Ranges> {
         let plan = self.group.decoder().plan().clone();
         let Kind::Shapes(shapes) = &plan.columns[column as usize].kind else { return Ok(self.filled(column)) };
@@ -201,14 +216,14 @@ impl Asking<'_> {
             let constant = |c: u32| if let Kind::Constant(value) = &plan.columns[c as usize].kind { Some(&value[..]) } else { None };
             let slots: Vec<u32> = shape
                 .iter()
-                .filter_map(|p| if let Part::Slot(c) = p { Some(*c) } else { None })
+                .filter_map(|p| if let Part::Slot(c) | Part::Aligned(c) = p { Some(*c) } else { None })
                 .filter(|&c| constant(c).is_none())
                 .collect();
             let pieces: Vec<Piece<'_>> = shape
                 .iter()
                 .map(|p| match p {
                     Part::Literal(bytes) => Piece::Literal(bytes),
-                    Part::Slot(c) => constant(*c).map_or(Piece::Slot, Piece::Literal),
+                    Part::Slot(c) | Part::Aligned(c) => constant(*c).map_or(Piece::Slot, Piece::Literal),
                 })
                 .collect();
             let can_hold = |test: &SlotTest| {
