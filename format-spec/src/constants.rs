@@ -60,6 +60,10 @@ pub mod column {
     pub const ESCAPED: u8 = 6;
     /// Entries of a dictionary, chosen by the entry numbers of another column.
     pub const MAPPED: u8 = 7;
+    /// Values of another column joined.
+    pub const LIST: u8 = 8;
+    /// Numbers computed from those of another column.
+    pub const COMPUTED: u8 = 9;
 }
 
 /// What a number prints as.
@@ -72,6 +76,18 @@ pub mod types {
     pub const DECIMAL: u8 = 2;
     /// A timestamp.
     pub const TIME: u8 = 3;
+    /// A timestamp without zeros at the end.
+    pub const SHORT_TIME: u8 = 4;
+    /// A decimal number without zeros at the end.
+    pub const SHORT_DECIMAL: u8 = 5;
+}
+
+/// How an escaped column differs from the plain one.
+pub mod escape {
+    /// Backslashes, as in JSON.
+    pub const JSON: u8 = 0;
+    /// Quotes written twice, as in CSV.
+    pub const DOUBLED: u8 = 1;
 }
 
 /// The class of a dictionary.

@@ -4,6 +4,7 @@
 //! lines of a log begin with are one column each, however many templates follow. A wrong guess costs bytes, never correctness.
 
 use crate::encoding::typed::Type;
+use crate::shape::text::VARIABLE_DIGITS_MIN;
 use crate::shape::{Part, SlotKind};
 
 /// Words that a line has one of, so that they do not make beginnings differ.
@@ -40,8 +41,8 @@ pub(super) fn look(value: &[u8]) -> [u8; 4] {
     match Type::of(value) {
         None => [0; 4],
         Some(Type::Int | Type::Padded(_)) => [1, 0, 0, 0],
-        Some(Type::Decimal(scale)) => [2, scale, 0, 0],
-        Some(Type::Time(layout)) => [3, layout.family, layout.separator, layout.digits],
+        Some(Type::Decimal(_) | Type::ShortDecimal { .. }) => [2, 0, 0, 0],
+        Some(Type::Time(layout) | Type::ShortTime(layout)) => [3, layout.family, layout.separator, layout.digits.min(VARIABLE_DIGITS_MIN)],
         Some(Type::Hex { width, upper }) => [4, width, u8::from(upper), 0],
         Some(Type::Uuid) => [5, 0, 0, 0],
         Some(Type::Ipv4) => [6, 0, 0, 0],

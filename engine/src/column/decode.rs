@@ -5,7 +5,7 @@
 
 use super::assemble::Program;
 use super::frames::Unpacker;
-use super::plan::{Column, Escape, Kind, List, Plan};
+use super::plan::{Column, Escape, JSON_ESCAPES, Kind, List, Plan};
 pub use super::values::{Numbers, Slice, Values};
 use crate::encoding::out::Out;
 use crate::encoding::print::Printer;
@@ -435,16 +435,16 @@ impl Decoder {
 
 fn put_escaped(plain: &[u8], escape: Escape, out: &mut Out) {
     let mut at = 0;
-    loop {
-        let rest = &plain[at..];
-        let found = match escape {
-            Escape::Backslash => memchr::memchr2(b'\\', b'"', rest),
-            Escape::Doubled => memchr::memchr(b'"', rest),
-        };
-        let Some(found) = found else { break };
+    let find = |rest: &[u8]| match escape {
+        Escape::Json => rest.iter().position(|&b| b < b' ' && JSON_ESCAPES.iter().any(|e| e.0 == b) || matches!(b, b'"' | b'\\')),
+        Escape::Doubled => memchr::memchr(b'"', rest),
+    };
+    while let Some(found) = find(&plain[at..]) {
         out.put(plain, at, found);
+        let byte = plain[at + found];
+        let short = JSON_ESCAPES.iter().find(|e| e.0 == byte).map_or(byte, |e| e.1);
         let before = if escape == Escape::Doubled { b'"' } else { b'\\' };
-        out.put_long(&[before, plain[at + found]]);
+        out.put_long(&[before, short]);
         at += found + 1;
     }
     out.put(plain, at, plain.len() - at);

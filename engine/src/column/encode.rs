@@ -3,7 +3,8 @@
 //! Choices never decide correctness: whoever encodes a row group decodes it again and compares.
 
 use super::dictionary::{Builder, Distinct};
-use super::plan::{Column, Domain, Escape, Kind, Plan, Shape};
+use super::plan::{Column, Domain, Escape, JSON_ESCAPES, Kind, Plan, Shape};
+use super::shapes::Promise;
 use super::{frames, mapping};
 use crate::encoding::integers::{self, IntCoding};
 use crate::encoding::typed::{FixedClass, Type};
@@ -20,6 +21,13 @@ use std::hash::{BuildHasher, Hasher};
 const DEPTH_MAX: u8 = 12;
 /// Values looked at to choose.
 const SAMPLE: usize = 1024;
+/// A column's type is widened at most so often.
+const TYPES_TRIED_MAX: usize = 8;
+/// Distinct values a value up to which a dictionary is made.
+const DICTIONARY_RATIO_MAX: f64 = 0.7;
+/// Values encoded to try an encoding, and their bytes.
+const TRIAL_VALUES_MAX: usize = 2048;
+const TRIAL_BYTES_MAX: usize = 512 << 10;
 /// Values in which escapes are looked for.
 const ESCAPES_LOOKED_AT: usize = 64;
 /// Columns with fewer values are not taken apart.
@@ -64,6 +72,8 @@ pub struct Encoder {
     pub(crate) numbers: HashMap<u32, Vec<i64>, foldhash::fast::FixedState>,
     /// The shape of each line, once the line column is encoded.
     pub(crate) line_shapes: Vec<u32>,
+    /// Encodes a sample to see how long it gets.
+    on_trial: bool,
 }
 
 impl Encoder {
@@ -81,6 +91,7 @@ impl Encoder {
             classes: HashMap::default(),
             numbers: HashMap::default(),
             line_shapes: Vec::new(),
+            on_trial: false,
         }
     }
 
@@ -200,7 +211,7 @@ impl Encoder {
         }
         let column = self.add(domain, Kind::Number(type_));
         self.number_pages(column, &numbers, domain)?;
-        if hint.depth == 1 && matches!(type_, Type::Int | Type::Time(_)) {
+        if hint.depth == 1 && matches!(type_, Type::Int | Type::Time(_) | Type::ShortTime(_)) {
             self.numbers.insert(column, numbers);
         }
         Ok(Some(column))
@@ -261,7 +272,7 @@ impl Encoder {
             for grain in [Grain::Coarse, Grain::Fine] {
                 let may = hint.grain == Some(Grain::Coarse) || hint.grain == Some(grain);
                 if may
-                    && super::shapes::is_worth_it(arena, spans, grain)
+                    && self.shapes_pay(arena, spans, grain, hint)?
                     && let Some(column) = self.shapes(arena, spans, domain, grain, hint)?
                 {
                     return Ok(column);
@@ -269,7 +280,7 @@ impl Encoder {
             }
         }
         if ratio <= 0.6
-            && let Some(column) = self.text_dictionary(arena, spans, domain, 0.7)
+            && let Some(column) = self.text_dictionary(arena, spans, domain, DICTIONARY_RATIO_MAX)
         {
             return Ok(column);
         }
@@ -280,7 +291,7 @@ impl Encoder {
     fn unescaped(&mut self, arena: &[u8], spans: &[Span], domain: u32, hint: Hint) -> Result<Option<u32>> {
         let any = |has: fn(&[u8]) -> bool| spans.iter().take(ESCAPES_LOOKED_AT).any(|s| has(s.of(arena)));
         let escape = match hint.slot {
-            SlotKind::JsonString if any(|value| value.starts_with(b"{\\\"")) => Escape::Backslash,
+            SlotKind::JsonString if any(|value| value.contains(&b'\\')) => Escape::Json,
             SlotKind::Quoted if any(|value| memchr::memmem::find(value, b"\"\"").is_some()) => Escape::Doubled,
             _ => return Ok(None),
         };
@@ -296,6 +307,40 @@ impl Encoder {
         let inner = Hint { depth: hint.depth + 1, lines: true, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
         let child = self.column(&plain, &plain_spans, domain, inner)?;
         Ok(Some(self.add(domain, Kind::Escaped(child, escape))))
+    }
+
+    /// Whether cutting values at `grain` makes them smaller; where a look does not say, a part of them is encoded both ways.
+    fn shapes_pay(&self, arena: &[u8], spans: &[Span], grain: Grain, hint: Hint) -> Result<bool> {
+        match super::shapes::promise(arena, spans, grain) {
+            Promise::Good => return Ok(true),
+            Promise::Bad => return Ok(false),
+            Promise::Unclear if self.on_trial => return Ok(false),
+            Promise::Unclear => {}
+        }
+        let mut bytes = 0;
+        let fits = |span: &&Span| {
+            bytes += span.len as usize;
+            bytes <= TRIAL_BYTES_MAX
+        };
+        let count = spans.iter().take(TRIAL_VALUES_MAX).take_while(fits).count();
+        let sample = &spans[..count];
+        let cut = self.trial(count, |encoder| encoder.shapes(arena, sample, 0, grain, hint))?;
+        let plain = self.trial(count, |encoder| encoder.verbatim(arena, sample, 0).map(Some))?;
+        let entries = self.trial(count, |encoder| Ok(encoder.text_dictionary(arena, sample, 0, DICTIONARY_RATIO_MAX)))?;
+        Ok(cut.is_some_and(|cut| [plain, entries].into_iter().flatten().all(|other| cut < other)))
+    }
+
+    /// The bytes that a column of `count` values takes, its part of the plan included; `None` when `encode` makes none.
+    fn trial(&self, count: usize, encode: impl FnOnce(&mut Encoder) -> Result<Option<u32>>) -> Result<Option<usize>> {
+        let mut encoder = Encoder::new(1, self.effort);
+        encoder.on_trial = true;
+        encoder.domain(vec![count as u32]);
+        if encode(&mut encoder)?.is_none() {
+            return Ok(None);
+        }
+        let (mut frames, mut plan) = (Vec::new(), Vec::new());
+        encoder.finish(&mut frames)?.0.encode(&mut plan);
+        Ok(Some(frames.len() + packing::compress(&plan, self.effort.zstd)?.len()))
     }
 
     fn text_dictionary(&mut self, arena: &[u8], spans: &[Span], domain: u32, ratio_max: f64) -> Option<u32> {
@@ -376,7 +421,7 @@ fn sequence_hash(arena: &[u8], spans: &[Span]) -> u64 {
 fn common_type(arena: &[u8], spans: &[Span]) -> Option<(Type, Vec<i64>)> {
     let mut type_ = Type::of(spans.first()?.of(arena))?;
     let mut times = Times::default();
-    'again: for _ in 0..4 {
+    'again: for _ in 0..TYPES_TRIED_MAX {
         let fixed = FixedClass::of(type_).is_some();
         let mut numbers = Vec::with_capacity(if fixed { 0 } else { spans.len() });
         for span in spans {
@@ -421,19 +466,23 @@ fn distinct_ratio(arena: &[u8], spans: &[Span]) -> f64 {
     distinct.len() as f64 / f64::from(seen.max(1))
 }
 
-/// Undoes escapes; false when the text could not have been escaped so.
+/// Undoes escapes; false when the text could not have been escaped so. A byte that should have been escaped is not looked for: who
+/// decodes and compares finds it.
 fn unescape(escaped: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'\\', b'"', &escaped[at..]) {
         let place = at + found;
         out.extend_from_slice(&escaped[at..place]);
-        let (bytes, len) = match (escape, escaped.get(place..place + 2)) {
-            (Escape::Backslash, Some([b'\\', byte @ (b'"' | b'\\')])) => (byte, 2),
-            (Escape::Doubled, Some([b'"', byte @ b'"'])) => (byte, 2),
-            (Escape::Doubled, _) if escaped[place] == b'\\' => (&b'\\', 1),
+        let (byte, len) = match (escape, escaped.get(place..place + 2)) {
+            (Escape::Json, Some([b'\\', short])) => match JSON_ESCAPES.iter().find(|e| e.1 == *short) {
+                Some(&(byte, _)) => (byte, 2),
+                None => return false,
+            },
+            (Escape::Doubled, Some(b"\"\"")) => (b'"', 2),
+            (Escape::Doubled, _) if escaped[place] == b'\\' => (b'\\', 1),
             _ => return false,
         };
-        out.push(*bytes);
+        out.push(byte);
         at = place + len;
     }
     out.extend_from_slice(&escaped[at..]);

@@ -83,11 +83,15 @@ pub enum Kind {
 /// How an escaped column differs from the plain one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// A `\` stands before each `"` and `\`, as in JSON.
-    Backslash,
+    /// As in JSON strings: [`JSON_ESCAPES`].
+    Json,
     /// Each `"` stands twice, as in CSV.
     Doubled,
 }
+
+/// Bytes that JSON writes as `\` and another byte.
+pub const JSON_ESCAPES: [(u8, u8); 7] =
+    [(b'"', b'"'), (b'\\', b'\\'), (b'\n', b'n'), (b'\t', b't'), (b'\r', b'r'), (8, b'b'), (12, b'f')];
 
 /// A column whose values are joined from several of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -230,6 +234,8 @@ const TYPE_INT: u8 = haystore_format::constants::types::INT;
 const TYPE_PADDED: u8 = haystore_format::constants::types::PADDED;
 const TYPE_DECIMAL: u8 = haystore_format::constants::types::DECIMAL;
 const TYPE_TIME: u8 = haystore_format::constants::types::TIME;
+const TYPE_SHORT_TIME: u8 = haystore_format::constants::types::SHORT_TIME;
+const TYPE_SHORT_DECIMAL: u8 = haystore_format::constants::types::SHORT_DECIMAL;
 
 impl Plan {
     /// The plan as bytes.
@@ -450,6 +456,8 @@ fn put_type(out: &mut Vec<u8>, type_: Type) {
         Type::Padded(width) => out.extend_from_slice(&[TYPE_PADDED, width]),
         Type::Decimal(scale) => out.extend_from_slice(&[TYPE_DECIMAL, scale]),
         Type::Time(l) => out.extend_from_slice(&[TYPE_TIME, l.family, l.separator, l.digits]),
+        Type::ShortTime(l) => out.extend_from_slice(&[TYPE_SHORT_TIME, l.family, l.separator, l.digits]),
+        Type::ShortDecimal { scale, point } => out.extend_from_slice(&[TYPE_SHORT_DECIMAL, scale, u8::from(point)]),
         _ => out.push(TYPE_INT),
     }
 }
@@ -494,7 +502,7 @@ fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries
         6 => Kind::Escaped(
             below(reader, index as usize)?,
             match reader.byte()? {
-                0 => Escape::Backslash,
+                0 => Escape::Json,
                 1 => Escape::Doubled,
                 _ => return Err(reader.error("unknown way to escape")),
             },
@@ -525,16 +533,31 @@ fn take_type(reader: &mut Reader<'_>) -> WireResult<Type> {
         TYPE_INT => Type::Int,
         TYPE_PADDED => Type::Padded(reader.byte()?),
         TYPE_DECIMAL => Type::Decimal(reader.byte()?),
-        TYPE_TIME => Type::Time(Layout { family: reader.byte()?, separator: reader.byte()?, digits: reader.byte()? }),
+        TYPE_TIME => Type::Time(take_layout(reader)?),
+        TYPE_SHORT_TIME => Type::ShortTime(take_layout(reader)?),
+        TYPE_SHORT_DECIMAL => {
+            let scale = reader.byte()?;
+            let point = match reader.byte()? {
+                0 => false,
+                1 => true,
+                _ => return Err(reader.error("bad type")),
+            };
+            Type::ShortDecimal { scale, point }
+        }
         _ => return Err(reader.error("unknown type")),
     };
     let valid = match type_ {
         Type::Padded(width) => (1..=18).contains(&width),
-        Type::Decimal(scale) => (1..=17).contains(&scale),
+        Type::Decimal(scale) | Type::ShortDecimal { scale, .. } => (1..=17).contains(&scale),
         Type::Time(layout) => layout.is_valid(),
+        Type::ShortTime(layout) => layout.is_valid() && layout.digits > 0,
         _ => true,
     };
     if valid { Ok(type_) } else { Err(reader.error("bad type")) }
+}
+
+fn take_layout(reader: &mut Reader<'_>) -> WireResult<Layout> {
+    Ok(Layout { family: reader.byte()?, separator: reader.byte()?, digits: reader.byte()? })
 }
 
 fn put_area(out: &mut Vec<u8>, area: &Area) {

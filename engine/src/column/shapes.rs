@@ -22,11 +22,27 @@ const VARIABLE_PART: f64 = 0.2;
 /// Values looked at by [`is_worth_it`].
 const SAMPLE: usize = 512;
 
-/// Whether cutting these values at `grain` gives few templates, and cuts at all.
-pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
+/// What a look at some values says of cutting them into templates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// Few templates, and slots.
+    Good,
+    /// Many templates, yet most values share theirs with others.
+    Unclear,
+    /// Not worth a trial.
+    Bad,
+}
+
+/// A template has proved itself when so many values of a sample have it …
+const SAMPLE_COUNT_MIN: usize = 3;
+/// … and all proved ones together must hold this part of the sample.
+const COVERED_MIN: f64 = 0.5;
+
+/// What cutting these values at `grain` promises.
+pub(super) fn promise(arena: &[u8], spans: &[Span], grain: Grain) -> Promise {
     let step = (spans.len() / SAMPLE).max(1);
     let mut shapes = Shapes::default();
-    let (mut slots, mut uncut, mut seen) = (Vec::new(), 0, 0);
+    let (mut slots, mut uncut, mut seen) = (Vec::new(), 0usize, 0usize);
     for span in spans.iter().step_by(step).take(SAMPLE) {
         slots.clear();
         shapes.key.begin(span.of(arena));
@@ -35,7 +51,18 @@ pub(super) fn is_worth_it(arena: &[u8], spans: &[Span], grain: Grain) -> bool {
         shapes.intern();
         seen += 1;
     }
-    uncut * 2 < seen && shapes.merge(grain).templates.len() <= (seen / 8).max(4)
+    if uncut * 2 >= seen {
+        return Promise::Bad;
+    }
+    let merged = shapes.merge(grain);
+    let mut counts = vec![0; merged.templates.len()];
+    merged.template_of.iter().zip(&shapes.counts).for_each(|(&template, &count)| counts[template as usize] += count as usize);
+    let covered: usize = counts.iter().filter(|&&count| count >= SAMPLE_COUNT_MIN).sum();
+    match counts.len() {
+        templates if templates <= (seen / 8).max(4) => Promise::Good,
+        _ if covered as f64 >= COVERED_MIN * seen as f64 => Promise::Unclear,
+        _ => Promise::Bad,
+    }
 }
 
 /// Distinct keys, numbered as they come.

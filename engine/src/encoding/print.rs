@@ -38,6 +38,14 @@ impl Printer {
         let to = out.tail();
         let len = match self.type_ {
             Type::Time(layout) => self.second.print(number, layout, to),
+            Type::ShortTime(layout) => {
+                let len = self.second.print(number, layout, to);
+                shortened(to, len, usize::from(layout.digits), false)
+            }
+            Type::ShortDecimal { scale, point } => {
+                let len = decimal(number, usize::from(scale), to);
+                shortened(to, len, usize::from(scale), point)
+            }
             Type::Decimal(scale) => decimal(number, usize::from(scale), to),
             Type::Padded(width) => signed(number, usize::from(width), to),
             _ => signed(number, 1, to),
@@ -67,6 +75,13 @@ impl Second {
         }
         self.len = time::put_clock(clock as u32, layout, self.date_len, &mut self.text);
     }
+}
+
+/// The length of `text[..len]` without the zeros at the end of its fraction of `digits`; `point`: one is kept, else the point goes with the last.
+fn shortened(text: &[u8], len: usize, digits: usize, point: bool) -> usize {
+    let whole = len - digits - 1;
+    let kept = text[whole + 1..len].iter().rposition(|&b| b != b'0').map_or(0, |at| at + 1);
+    if kept > 0 || point { whole + 1 + kept.max(1) } else { whole }
 }
 
 /// The 8 decimal digits of `value`, below 10^8, the first of them in the lowest byte.

@@ -12,8 +12,17 @@ pub enum Type {
     Padded(u8),
     /// Integer part as [`Type::Int`], then `.` and this many digits; never a negative zero.
     Decimal(u8),
+    /// As [`Type::Decimal`] without the zeros at the end; of a whole number one is kept, or the point goes too.
+    ShortDecimal {
+        /// Most digits behind the point.
+        scale: u8,
+        /// Whether whole numbers end in `.0`.
+        point: bool,
+    },
     /// A timestamp.
     Time(Layout),
+    /// A timestamp whose fraction has no zeros at the end; without a fraction there is no separator. The layout says the most digits.
+    ShortTime(Layout),
     /// An even number of hex digits (8 to 128), lower- or upper-case.
     Hex {
         /// Bytes of the value, half the digits.
@@ -33,8 +42,8 @@ impl Type {
         match self {
             Type::Int => "integers",
             Type::Padded(_) => "padded integers",
-            Type::Decimal(_) => "decimals",
-            Type::Time(_) => "times",
+            Type::Decimal(_) | Type::ShortDecimal { .. } => "decimals",
+            Type::Time(_) | Type::ShortTime(_) => "times",
             Type::Hex { .. } => "hex",
             Type::Uuid => "uuids",
             Type::Ipv4 => "IPv4 addresses",
@@ -65,7 +74,9 @@ impl Type {
     /// Whether `value` is of this type.
     pub fn holds(self, value: &[u8]) -> bool {
         match self {
-            Type::Int | Type::Padded(_) | Type::Decimal(_) | Type::Time(_) => self.number(value).is_some(),
+            Type::Int | Type::Padded(_) | Type::Decimal(_) | Type::ShortDecimal { .. } | Type::Time(_) | Type::ShortTime(_) => {
+                self.number(value).is_some()
+            }
             Type::Hex { width, upper } => {
                 (4..=64).contains(&width)
                     && value.len() == usize::from(width) * 2
@@ -93,6 +104,20 @@ impl Type {
             (Type::Int, Type::Padded(n)) | (Type::Padded(n), Type::Int) => Some(Type::Padded(n)),
             (Type::Hex { .. }, b) if digits_only(b) && self.holds(value) => Some(self),
             (a, Type::Hex { .. }) if digits_only(a) => Some(other),
+            (Type::Time(a) | Type::ShortTime(a), Type::Time(b)) => time::common(a, b).map(Type::ShortTime),
+            (a, b) => {
+                let ((scale, point), (other, also)) = (a.fraction()?, b.fraction()?);
+                Some(Type::ShortDecimal { scale: scale.max(other), point: point && also })
+            }
+        }
+    }
+
+    /// Digits behind the point, and whether whole numbers have one, of types of decimals and integers.
+    fn fraction(self) -> Option<(u8, bool)> {
+        match self {
+            Type::Int => Some((1, false)),
+            Type::Decimal(scale) => Some((scale, true)),
+            Type::ShortDecimal { scale, point } => Some((scale, point)),
             _ => None,
         }
     }
@@ -108,10 +133,27 @@ impl Type {
             Type::Int => parse_int(value),
             Type::Padded(width) if value.len() == usize::from(width) && width <= 18 => parse_digits(value),
             Type::Decimal(scale) => parse_decimal(value, usize::from(scale)),
+            Type::ShortDecimal { scale, point } => parse_short_decimal(value, scale, point),
             Type::Time(layout) => times.parse(value, layout),
+            Type::ShortTime(layout) => times.parse_short(value, layout),
             _ => None,
         }
     }
+}
+
+fn parse_short_decimal(value: &[u8], scale: u8, point: bool) -> Option<i64> {
+    let Some(dot) = value.iter().rposition(|&b| b == b'.') else {
+        // The text of a whole number; a negative zero is none.
+        let number = if point { None } else { parse_int(value) }?;
+        return number.checked_mul(10i64.checked_pow(u32::from(scale))?).filter(|n| n.unsigned_abs() < 10u64.pow(18));
+    };
+    let digits = u8::try_from(value.len() - dot - 1).ok().filter(|&digits| digits <= scale)?;
+    let zero = point && digits == 1;
+    if value.last() == Some(&b'0') && !zero {
+        return None;
+    }
+    let number = parse_decimal(value, usize::from(digits))?.checked_mul(10i64.checked_pow(u32::from(scale - digits))?)?;
+    (number.unsigned_abs() < 10u64.pow(18)).then_some(number)
 }
 
 fn parse_digits(value: &[u8]) -> Option<i64> {
@@ -327,6 +369,11 @@ mod tests {
         assert_eq!(of("-0.5"), Some(Type::Decimal(1)));
         assert_eq!(of("-0.0"), None);
         assert_eq!(of("00.5"), None);
+        let short = |point| Type::ShortDecimal { scale: 3, point };
+        let read = |value: &str, point| short(point).number(value.as_bytes());
+        assert_eq!((read("1.5", true), read("1.5", false), read("-0.125", false)), (Some(1500), Some(1500), Some(-125)));
+        assert_eq!((read("7.0", true), read("7.0", false), read("7", true), read("7", false)), (Some(7000), None, None, Some(7000)));
+        assert_eq!((read("1.50", true), read("-0", false), read("-0.0", true), read("1.2345", true)), (None, None, None, None));
         assert_eq!(of("1.2.3.4"), Some(Type::Ipv4));
         assert_eq!(of("1.2.3.256"), None);
         assert_eq!(of("deadbeef"), Some(Type::Hex { width: 4, upper: false }));
@@ -337,6 +384,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_has_a_joined_type_prints_back(
+            values in prop::collection::vec("-?[0-9]{1,3}(\\.[0-9]{1,4})?|12:00:0[0-9](\\.[0-9]{1,3})?|0|10|1\\.0", 2..4)
+        ) {
+            let mut type_ = Type::of(values[0].as_bytes());
+            for value in &values {
+                type_ = type_.zip(Type::of(value.as_bytes())).and_then(|(a, b)| a.join(b, value.as_bytes()));
+            }
+            for (value, type_) in values.iter().flat_map(|v| type_.map(|t| (v, t))) {
+                let Some(number) = type_.number(value.as_bytes()) else { continue };
+                let mut text = crate::encoding::out::Out::default();
+                crate::encoding::print::Printer::new(type_).print(number, &mut text);
+                prop_assert_eq!(String::from_utf8_lossy(text.as_slice()), value.as_str(), "{:?}", type_);
+            }
+        }
+
         #[test]
         fn what_has_a_type_prints_back(text in "[0-9]{1,20}|-?[0-9]{1,4}\\.[0-9]{1,20}|[0-9a-f]{8,20}|[0-9.]{7,15}|[0-9a-fA-F-]{36}", bytes in any::<Vec<u8>>()) {
             check(text.as_bytes());

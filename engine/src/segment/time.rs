@@ -154,7 +154,7 @@ fn try_row(trials: &mut Vec<Candidate>, encoder: &Encoder, shape: u32, column: u
         Some(candidate) => candidate.refuted = candidate.refuted || !gives(&candidate.derived),
         None => {
             let multiplier = match encoder.columns[target as usize].kind {
-                Kind::Number(Type::Time(layout)) => 1_000_000_000 / layout.per_second(),
+                Kind::Number(Type::Time(layout) | Type::ShortTime(layout)) => 1_000_000_000 / layout.per_second(),
                 _ => match number.unsigned_abs() {
                     0..100_000_000_000 => 1_000_000_000,
                     100_000_000_000..100_000_000_000_000 => 1_000_000,

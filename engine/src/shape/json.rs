@@ -11,7 +11,7 @@ const JSON_KEY: [u8; 2] = [super::MARK, 9];
 /// Returns whether it did; if not, both are as before.
 pub fn scan(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) -> bool {
     let text = span.of(arena);
-    if text.first() != Some(&b'{') || text.last() != Some(&b'}') {
+    if text.first() != Some(&b'{') || text.trim_ascii_end().last() != Some(&b'}') {
         return false;
     }
     let slots_len = slots.len();
@@ -65,7 +65,7 @@ fn scan_object(text: &[u8], base: usize, key: &mut Key, slots: &mut Vec<Span>) -
             b'}' => {
                 depth -= 1;
                 at += 1;
-                if depth == 0 && at != text.len() {
+                if depth == 0 && !text[at..].trim_ascii_end().is_empty() {
                     return None;
                 }
                 continue;

@@ -3,6 +3,9 @@
 use super::bytes::Classes;
 use super::{Key, SlotKind, Span};
 
+/// Fractions of so many digits or more are not told apart by their length.
+pub const VARIABLE_DIGITS_MIN: u8 = 4;
+
 /// How tokens are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
@@ -67,7 +70,9 @@ fn coarse(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
         let time_at = if start == found { [Some(start), month_before(line, start, at)] } else { [None, None] };
         if let Some((from, layout)) = time_at.into_iter().flatten().find_map(|from| Some((from, key.times.find(line, from)?))) {
             put(key, &mut literal, SlotKind::Time, from, from + layout.text_len());
-            key.out.put_long(&[layout.family + b'0', layout.separator, layout.digits + b'0']);
+            // Writers that leave out zeros at the end of a fraction have one layout, not many.
+            let digits = if layout.digits >= VARIABLE_DIGITS_MIN { VARIABLE_DIGITS_MIN } else { layout.digits };
+            key.out.put_long(&[layout.family + b'0', layout.separator, digits + b'0']);
             at = literal;
             continue;
         }

@@ -95,6 +95,17 @@ impl Times {
         self.value(text, layout)
     }
 
+    /// Reads text of `layout` whose fraction has no zeros at the end, and no separator when there is none.
+    pub fn parse_short(&mut self, text: &[u8], layout: Layout) -> Option<i64> {
+        let base = Layout::base_len(layout.family);
+        let digits = u8::try_from(text.len().checked_sub(base)?.saturating_sub(1)).ok().filter(|&digits| digits <= layout.digits)?;
+        if text.len() == base + 1 || (digits > 0 && text.last() == Some(&b'0')) {
+            return None;
+        }
+        let own = Layout { digits, separator: if digits == 0 { 0 } else { layout.separator }, ..layout };
+        self.parse(text, own)?.checked_mul(10i64.pow(u32::from(layout.digits - digits)))
+    }
+
     fn value(&mut self, text: &[u8], layout: Layout) -> Option<i64> {
         let days = self.days(text, layout.family)?;
         let clock = &text[CLOCK_AT[usize::from(layout.family)]..];
@@ -128,6 +139,17 @@ impl Times {
         self.last = Some((family, key, days));
         Some(days)
     }
+}
+
+/// The layout whose short form may have texts of both layouts.
+pub fn common(a: Layout, b: Layout) -> Option<Layout> {
+    let separator = a.separator.max(b.separator);
+    let fits = |l: Layout| l.digits == 0 || l.separator == separator;
+    (a.family == b.family && separator != 0 && fits(a) && fits(b)).then_some(Layout {
+        separator,
+        digits: a.digits.max(b.digits),
+        family: a.family,
+    })
 }
 
 /// Where the clock begins in the text of each family.

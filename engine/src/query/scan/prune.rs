@@ -184,8 +184,10 @@ impl Asking<'_> {
     }
 
     /// In escaped text, `part` without quotes and backslashes is where it is in the plain text; of another the longest such run must be there.
+    /// Its first byte may be an escape's letter, whose backslash lies before it.
     fn find_escaped(&mut self, column: u32, child: u32, part: &[u8]) -> Result<Ranges> {
-        match part.split(|b| matches!(b, b'"' | b'\\')).max_by_key(|run| run.len()) {
+        let runs = part.split(|b| matches!(b, b'"' | b'\\')).map(|run| run.get(1..).unwrap_or_default());
+        match runs.max_by_key(|run| run.len()) {
             Some(run) if !run.is_empty() => self.find(child, Fit::Contains, run),
             _ => Ok(self.filled(column)),
         }
@@ -287,8 +289,8 @@ fn could(kind: &Kind, class: Option<FixedClass>, part: &[u8]) -> bool {
         (Kind::Constant(value), _) => memmem::find(value, part).is_some(),
         (Kind::Number(Type::Int), _) => part.len() <= 20 && all(|b| b.is_ascii_digit() || b == b'-'),
         (Kind::Number(Type::Padded(width)), _) => part.len() <= usize::from(*width) && all(|b| b.is_ascii_digit()),
-        (Kind::Number(Type::Decimal(_)), _) => part.len() <= 21 && all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')),
-        (Kind::Number(Type::Time(layout)), _) => {
+        (Kind::Number(Type::Decimal(_) | Type::ShortDecimal { .. }), _) => part.len() <= 21 && all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')),
+        (Kind::Number(Type::Time(layout) | Type::ShortTime(layout)), _) => {
             part.len() <= layout.text_len()
                 && all(|b| b.is_ascii_digit() || b.is_ascii_alphabetic() || matches!(b, b'-' | b':' | b' ' | b'/' | b'.' | b','))
         }
