@@ -4,6 +4,7 @@
 
 use super::dictionary::{Builder, Distinct};
 use super::plan::{Column, Domain, Escape, JSON_ESCAPES, Kind, Plan, Shape};
+use super::references::{Sibling, Source};
 use super::shapes::Promise;
 use super::{frames, mapping};
 use crate::encoding::integers::{self, IntCoding};
@@ -72,6 +73,10 @@ pub struct Encoder {
     pub(crate) numbers: HashMap<u32, Vec<i64>, foldhash::fast::FixedState>,
     /// The shape of each line, once the line column is encoded.
     pub(crate) line_shapes: Vec<u32>,
+    /// Columns that those still to come may refer to, of all levels that are open.
+    pub(super) siblings: Vec<Sibling>,
+    /// The same for columns of numbers.
+    pub(super) sources: Vec<Source>,
     /// Encodes a sample to see how long it gets.
     on_trial: bool,
 }
@@ -91,6 +96,8 @@ impl Encoder {
             classes: HashMap::default(),
             numbers: HashMap::default(),
             line_shapes: Vec::new(),
+            siblings: Vec::new(),
+            sources: Vec::new(),
             on_trial: false,
         }
     }
@@ -209,8 +216,13 @@ impl Encoder {
         if matches!(type_, Type::Int | Type::Padded(_)) && repeats_widely(&numbers) {
             return Ok(None);
         }
+        let numbers = match self.computed(numbers, domain, type_) {
+            Ok(column) => return Ok(Some(column)),
+            Err(numbers) => numbers,
+        };
         let column = self.add(domain, Kind::Number(type_));
         self.number_pages(column, &numbers, domain)?;
+        self.remember(column, domain, &numbers);
         if hint.depth == 1 && matches!(type_, Type::Int | Type::Time(_) | Type::ShortTime(_)) {
             self.numbers.insert(column, numbers);
         }
@@ -269,10 +281,18 @@ impl Encoder {
             if let Some(column) = self.unescaped(arena, spans, domain, hint)? {
                 return Ok(column);
             }
-            for grain in [Grain::Coarse, Grain::Fine] {
-                let may = hint.grain == Some(Grain::Coarse) || hint.grain == Some(grain);
-                if may
-                    && self.shapes_pay(arena, spans, grain, hint)?
+            let grains = [Grain::Coarse, Grain::Fine].into_iter().filter(|&g| hint.grain == Some(Grain::Coarse) || hint.grain == Some(g));
+            let promises: Vec<(Grain, Promise)> = grains.map(|grain| (grain, super::shapes::promise(arena, spans, grain))).collect();
+            for &(grain, _) in promises.iter().filter(|p| p.1 == Promise::Good) {
+                if let Some(column) = self.shapes(arena, spans, domain, grain, hint)? {
+                    return Ok(column);
+                }
+            }
+            if let Some(column) = self.reference(arena, spans, domain, hint)? {
+                return Ok(column);
+            }
+            for &(grain, _) in promises.iter().filter(|p| p.1 == Promise::Unclear) {
+                if self.shapes_pay(arena, spans, grain, hint)?
                     && let Some(column) = self.shapes(arena, spans, domain, grain, hint)?
                 {
                     return Ok(column);
@@ -309,13 +329,10 @@ impl Encoder {
         Ok(Some(self.add(domain, Kind::Escaped(child, escape))))
     }
 
-    /// Whether cutting values at `grain` makes them smaller; where a look does not say, a part of them is encoded both ways.
+    /// Whether cutting values at `grain` makes them smaller: some of them are encoded in all ways.
     fn shapes_pay(&self, arena: &[u8], spans: &[Span], grain: Grain, hint: Hint) -> Result<bool> {
-        match super::shapes::promise(arena, spans, grain) {
-            Promise::Good => return Ok(true),
-            Promise::Bad => return Ok(false),
-            Promise::Unclear if self.on_trial => return Ok(false),
-            Promise::Unclear => {}
+        if self.on_trial {
+            return Ok(false);
         }
         let mut bytes = 0;
         let fits = |span: &&Span| {

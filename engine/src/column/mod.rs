@@ -14,5 +14,6 @@ mod frames;
 mod lists;
 mod mapping;
 pub mod plan;
+mod references;
 mod shapes;
 pub mod values;

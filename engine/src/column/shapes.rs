@@ -3,6 +3,7 @@
 use super::contexts;
 use super::encode::{Encoder, Hint, verbatim_shape};
 use super::plan::{Kind, Shape};
+use super::references::Sibling;
 use crate::encoding::out::Out;
 use crate::error::Result;
 use crate::shape::demote::{self, Merged, Source};
@@ -19,6 +20,8 @@ const SHAPES_MAX: usize = 16 << 10;
 const TRIAL_VALUES: usize = 2048;
 /// Templates that differ in at most this part of their words and slots become one.
 const VARIABLE_PART: f64 = 0.2;
+/// Values of this mean length or more are encoded behind the others.
+const LONG_BYTES: usize = 24;
 /// Values looked at by [`is_worth_it`].
 const SAMPLE: usize = 512;
 
@@ -104,6 +107,7 @@ impl Shapes {
 
 /// The values of a slot's column while rows are dealt out. They are copied together: every later pass over the column
 /// then reads memory in order, and not a few bytes of each line.
+#[derive(Default)]
 struct Child {
     data: Out,
     spans: Vec<Span>,
@@ -169,28 +173,12 @@ impl Encoder {
         let Some(parsed) = parse(arena, spans, grain, hint.json) else { return Ok(None) };
         let merged = parsed.shapes.merge(grain);
         let order = rank(&parsed, &merged);
-        let (mut children, layouts) = lay_out(arena, spans, &parsed, &merged, &order);
+        let aligned = self.align((&parsed, &merged), arena, domain);
+        let (mut children, layouts) = lay_out((arena, spans), (&parsed, &merged), &order, &aligned);
         let rows = deal((&parsed, &merged), (arena, spans), &layouts, &mut children, &self.domains[domain as usize].ends, &order);
         let whole = rows.iter().any(|&r| r as usize == order.len());
         drop(parsed.slots);
-        let next_grain = match grain {
-            Grain::Coarse => |slot: SlotKind| match slot {
-                SlotKind::Token => Some(Grain::Fine),
-                SlotKind::Word => None,
-                _ => Some(Grain::Coarse),
-            },
-            Grain::Fine => |_: SlotKind| None,
-        };
-        let mut columns = Vec::with_capacity(children.len());
-        for child in children {
-            let child_domain = self.domain(child.ends);
-            let hint = Hint { depth: hint.depth + 1, lines: false, json: false, slot: child.slot, grain: next_grain(child.slot) };
-            let data = child.data.into_memory();
-            columns.push(match child.slot {
-                SlotKind::Verbatim => self.verbatim(&data, &child.spans, child_domain)?,
-                _ => self.column(&data, &child.spans, child_domain, hint)?,
-            });
-        }
+        let columns = self.children(children, grain, hint)?;
         let mut shapes: Vec<Shape> = layouts.into_iter().map(|parts| parts.into_iter().map(|p| to_column(p, &columns)).collect()).collect();
         if whole {
             shapes.push(verbatim_shape(columns[0]));
@@ -203,13 +191,89 @@ impl Encoder {
         }
         Ok(Some(column))
     }
+
+    /// Encodes the columns of slots; short values first, so that long ones can refer to them.
+    fn children(&mut self, mut children: Vec<Child>, grain: Grain, hint: Hint) -> Result<Vec<u32>> {
+        let next_grain = match grain {
+            Grain::Coarse => |slot: SlotKind| match slot {
+                SlotKind::Token => Some(Grain::Fine),
+                SlotKind::Word => None,
+                _ => Some(Grain::Coarse),
+            },
+            Grain::Fine => |_: SlotKind| None,
+        };
+        let mut order: Vec<usize> = (0..children.len()).collect();
+        order.sort_by_key(|&index| children[index].data.len() > LONG_BYTES * children[index].spans.len());
+        let (siblings, sources) = (self.siblings.len(), self.sources.len());
+        let mut columns = vec![0; children.len()];
+        for index in order {
+            let child = std::mem::take(&mut children[index]);
+            let domain = self.domain(child.ends);
+            let hint = Hint { depth: hint.depth + 1, lines: false, json: false, slot: child.slot, grain: next_grain(child.slot) };
+            let (data, spans) = (child.data.into_memory(), child.spans);
+            columns[index] = match child.slot {
+                SlotKind::Verbatim => self.verbatim(&data, &spans, domain)?,
+                _ => self.column(&data, &spans, domain, hint)?,
+            };
+            let sibling = Sibling { domain, column: columns[index], data, spans };
+            if !matches!(self.columns[columns[index] as usize].kind, Kind::Constant(_)) && sibling.is_useful() {
+                self.siblings.push(sibling);
+            }
+        }
+        self.siblings.truncate(siblings);
+        self.sources.truncate(sources);
+        Ok(columns)
+    }
+
+    /// The slots of templates that have, in every row, the value that a sibling has there: for each template and slot its column.
+    fn align(&self, (parsed, merged): (&Parsed, &Merged), arena: &[u8], domain: u32) -> Aligned {
+        let siblings: Vec<&Sibling> = self.siblings_of(domain).collect();
+        let mut aligned = Aligned::default();
+        if siblings.is_empty() {
+            return aligned;
+        }
+        // For each template and slot the siblings that are not refuted yet.
+        let mut left: Vec<Option<Vec<Vec<u32>>>> = vec![None; merged.templates.len()];
+        let mut start = 0;
+        for (row, (&shape, &end)) in parsed.rows.iter().zip(&parsed.slot_ends).enumerate() {
+            let mut own = parsed.slots[start as usize..end as usize].iter().map(|s| s.of(arena));
+            start = end;
+            let Some(&template) = merged.template_of.get(shape as usize) else { continue };
+            let mut values = merged.sources[shape as usize].iter().map(|source| match source {
+                Source::Slot => own.next().unwrap_or_default(),
+                Source::Word(span) => span.of(&merged.words),
+            });
+            match &mut left[template as usize] {
+                Some(slots) => {
+                    for (candidates, value) in slots.iter_mut().zip(values) {
+                        candidates.retain(|&index| siblings[index as usize].value(row) == value);
+                    }
+                }
+                none => {
+                    let equal = |value: &[u8]| (0..siblings.len() as u32).filter(|&i| siblings[i as usize].value(row) == value).collect();
+                    *none = Some(values.by_ref().map(equal).collect());
+                }
+            }
+        }
+        for (template, slots) in left.into_iter().enumerate() {
+            for (slot, candidates) in slots.into_iter().flatten().enumerate() {
+                if let Some(&first) = candidates.first() {
+                    aligned.insert((template as u32, slot), siblings[first as usize].column);
+                }
+            }
+        }
+        aligned
+    }
 }
+
+/// For templates and slots the columns that have their values.
+type Aligned = HashMap<(u32, usize), u32, foldhash::fast::FixedState>;
 
 fn to_column(part: Part<usize>, columns: &[u32]) -> Part<u32> {
     match part {
         Part::Literal(bytes) => Part::Literal(bytes),
         Part::Slot(child) => Part::Slot(columns[child]),
-        Part::Aligned(child) => Part::Aligned(columns[child]),
+        Part::Aligned(column) => Part::Aligned(column as u32),
     }
 }
 
@@ -244,8 +308,13 @@ fn names(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, shape: 
 }
 
 /// The columns needed, the first of them for whole values, and the parts of each template kept.
-fn lay_out(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, order: &[u32]) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
-    let new_child = |slot| Child { data: Out::default(), spans: Vec::new(), ends: Vec::new(), slot, values: 0 };
+fn lay_out(
+    (arena, spans): (&[u8], &[Span]),
+    (parsed, merged): (&Parsed, &Merged),
+    order: &[u32],
+    aligned: &Aligned,
+) -> (Vec<Child>, Vec<Vec<Part<usize>>>) {
+    let new_child = |slot| Child { slot, ..Child::default() };
     let mut children = vec![new_child(SlotKind::Verbatim)];
     let mut by_name: HashMap<(Vec<u8>, SlotKind), usize, foldhash::fast::FixedState> = HashMap::default();
     let mut counts = vec![0; merged.templates.len()];
@@ -258,12 +327,18 @@ fn lay_out(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, order
     for &template in order {
         let mut names = names(arena, spans, parsed, merged, shape_of[template as usize]).into_iter();
         let mut layout = Vec::new();
+        let mut slots = 0..;
         for part in &merged.templates[template as usize] {
             layout.push(match part {
                 Part::Literal(bytes) => Part::Literal(bytes.clone()),
                 Part::Slot(kind) | Part::Aligned(kind) => {
                     let next = children.len();
-                    let child = names.next().map_or(next, |name| *by_name.entry((name, *kind)).or_insert(next));
+                    let name = names.next();
+                    if let Some(&column) = slots.next().and_then(|slot| aligned.get(&(template, slot))) {
+                        layout.push(Part::Aligned(column as usize));
+                        continue;
+                    }
+                    let child = name.map_or(next, |name| *by_name.entry((name, *kind)).or_insert(next));
                     if child == next {
                         children.push(new_child(*kind));
                     }
@@ -288,8 +363,12 @@ fn deal(
 ) -> Vec<u32> {
     let mut place_of = vec![order.len() as u32; merged.templates.len()];
     order.iter().enumerate().for_each(|(place, &template)| place_of[template as usize] = place as u32);
-    let slots_of: Vec<Vec<usize>> =
-        layouts.iter().map(|l| l.iter().filter_map(|p| if let Part::Slot(child) = p { Some(*child) } else { None }).collect()).collect();
+    let child_of = |part: &Part<usize>| match part {
+        Part::Literal(_) => None,
+        Part::Slot(child) => Some(Some(*child)),
+        Part::Aligned(_) => Some(None),
+    };
+    let slots_of: Vec<Vec<Option<usize>>> = layouts.iter().map(|l| l.iter().filter_map(child_of).collect()).collect();
     children.iter_mut().for_each(|child| child.spans.reserve_exact(child.values));
     let mut rows = Vec::with_capacity(spans.len());
     let mut at = 0;
@@ -302,12 +381,13 @@ fn deal(
             match slots_of.get(place as usize) {
                 Some(slots) => {
                     for (&child, source) in slots.iter().zip(&merged.sources[shape as usize]) {
-                        match source {
-                            Source::Slot => {
-                                children[child].push(arena, parsed.slots[at], range);
-                                at += 1;
-                            }
-                            Source::Word(span) => children[child].push(&merged.words, *span, range),
+                        let (bytes, span) = match source {
+                            Source::Slot => (arena, parsed.slots[at]),
+                            Source::Word(span) => (&merged.words[..], *span),
+                        };
+                        at += usize::from(*source == Source::Slot);
+                        if let Some(child) = child {
+                            children[child].push(bytes, span, range);
                         }
                     }
                 }

@@ -20,6 +20,9 @@ const RANGE_ROWS_MAX: usize = if cfg!(test) { 50 } else { haystore_format::const
 /// … or lines of so many bytes.
 const RANGE_BYTES_MAX: usize = haystore_format::constants::RANGE_BYTES_MAX;
 
+/// Columns this many times smaller than the lines are not compared with plain compression.
+const COLUMNS_RATIO_MIN: u64 = 16;
+
 /// Rows of one tenant in the order (stream, timestamp, arrival), for [`encode`].
 #[derive(Debug, Default)]
 pub struct Rows {
@@ -128,7 +131,7 @@ fn smaller(
 ) -> Result<RowGroupMeta> {
     let (meta, bytes) = encoded;
     let start = out.len();
-    if columns && (bytes.len() as u64) * 8 > rows.lines.len() as u64 && may_lose(rows, ends, effort, bytes.len())? {
+    if columns && (bytes.len() as u64) * COLUMNS_RATIO_MIN > rows.lines.len() as u64 && may_lose(rows, ends, effort, bytes.len())? {
         let whole = write(rows, ends, effort, false, out)?;
         let whole_bytes = out.split_off(start);
         if whole_bytes.len() < bytes.len() {

@@ -36,7 +36,7 @@ impl Span {
 pub const MARK: u8 = 1;
 
 /// What a slot holds; stands behind [`MARK`] in a key. 1 is not used: it is the literal byte 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum SlotKind {
     /// A token with a digit.
@@ -54,6 +54,7 @@ pub enum SlotKind {
     /// What stands between a JSON array's brackets.
     JsonArray = 11,
     /// A whole line that has no template of its own.
+    #[default]
     Verbatim = 8,
     /// A word in which like templates differ; in no key.
     Word = 10,
