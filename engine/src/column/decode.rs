@@ -434,17 +434,21 @@ impl Decoder {
 }
 
 fn put_escaped(plain: &[u8], escape: Escape, out: &mut Out) {
-    let mut at = 0;
+    let controls = escape == Escape::Json && plain.iter().fold(u8::MAX, |least, &b| least.min(b)) < b' ';
     let find = |rest: &[u8]| match escape {
-        Escape::Json => rest.iter().position(|&b| b < b' ' && JSON_ESCAPES.iter().any(|e| e.0 == b) || matches!(b, b'"' | b'\\')),
+        Escape::Json if controls => rest.iter().position(|&b| b < b' ' || matches!(b, b'"' | b'\\')),
+        Escape::Json => memchr::memchr2(b'"', b'\\', rest),
         Escape::Doubled => memchr::memchr(b'"', rest),
     };
+    let mut at = 0;
     while let Some(found) = find(&plain[at..]) {
         out.put(plain, at, found);
         let byte = plain[at + found];
-        let short = JSON_ESCAPES.iter().find(|e| e.0 == byte).map_or(byte, |e| e.1);
-        let before = if escape == Escape::Doubled { b'"' } else { b'\\' };
-        out.put_long(&[before, short]);
+        match (escape, JSON_ESCAPES.iter().find(|e| e.0 == byte)) {
+            (Escape::Doubled, _) => out.put_long(b"\"\""),
+            (Escape::Json, Some(&(_, short))) => out.put_long(&[b'\\', short]),
+            (Escape::Json, None) => out.put_long(&[byte]),
+        }
         at += found + 1;
     }
     out.put(plain, at, plain.len() - at);

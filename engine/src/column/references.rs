@@ -16,8 +16,8 @@ const SIBLINGS_MAX: usize = 64;
 const SOURCES_MAX: usize = 8;
 /// Values looked at before all are.
 const SAMPLE: usize = 32;
-/// A value is looked for where this part of the sample has it.
-const HITS_MIN: f64 = 0.8;
+/// A value is looked for where at most so many of the sample do not have it.
+const MISSES_MAX: usize = SAMPLE / 5;
 /// What numbers may be divided by: units of time.
 const DIVISORS: [i64; 4] = [1, 1_000, 1_000_000, 1_000_000_000];
 
@@ -116,14 +116,19 @@ impl Encoder {
     /// The sibling whose values stand in most of these, the longest one.
     fn best_sibling(&self, arena: &[u8], spans: &[Span], domain: u32) -> Option<usize> {
         let step = (spans.len() / SAMPLE).max(1);
-        let rows = || (0..spans.len()).step_by(step).take(SAMPLE);
         let saved = |sibling: &Sibling| {
-            let found = rows().filter(|&row| {
+            let (mut bytes, mut misses) = (0, 0);
+            for row in (0..spans.len()).step_by(step).take(SAMPLE) {
                 let wanted = sibling.value(row);
-                !wanted.is_empty() && memmem::find(spans[row].of(arena), wanted).is_some()
-            });
-            let (hits, bytes) = found.fold((0usize, 0usize), |(hits, bytes), row| (hits + 1, bytes + sibling.value(row).len()));
-            if hits as f64 >= HITS_MIN * rows().count() as f64 { bytes } else { 0 }
+                if wanted.is_empty() || memmem::find(spans[row].of(arena), wanted).is_none() {
+                    misses += 1;
+                    if misses > MISSES_MAX {
+                        return 0;
+                    }
+                }
+                bytes += wanted.len();
+            }
+            bytes
         };
         let known = self.siblings.iter().enumerate().rev().filter(|(_, s)| s.domain == domain).take(SIBLINGS_MAX);
         known.map(|(index, sibling)| (saved(sibling), index)).filter(|&(bytes, _)| bytes >= LENGTHS.start() * SAMPLE).max().map(|best| best.1)

@@ -21,7 +21,7 @@ const TRIAL_VALUES: usize = 2048;
 /// Templates that differ in at most this part of their words and slots become one.
 const VARIABLE_PART: f64 = 0.2;
 /// Values of this mean length or more are encoded behind the others.
-const LONG_BYTES: usize = 24;
+const LONG_BYTES: usize = 64;
 /// Values looked at by [`is_worth_it`].
 const SAMPLE: usize = 512;
 

@@ -76,8 +76,10 @@ fn tokens(key: &[u8]) -> (Vec<Token<'_>>, Vec<u8>) {
 }
 
 /// Templates that become one.
-struct Cluster {
+struct Cluster<'a> {
     shapes: Vec<u32>,
+    /// The tokens of the first.
+    tokens: Vec<Token<'a>>,
     /// Indexes of the tokens that differ.
     varying: Vec<usize>,
 }
@@ -87,7 +89,7 @@ struct Cluster {
 pub fn merge(keys: &[Vec<u8>], counts: &[u32], keep: impl Fn(&[u8]) -> bool, variable_part: f64) -> Merged {
     let mut order: Vec<u32> = (0..keys.len() as u32).collect();
     order.sort_by_key(|&shape| std::cmp::Reverse(counts[shape as usize]));
-    let mut groups: HashMap<Vec<u8>, Vec<Cluster>, foldhash::fast::FixedState> = HashMap::default();
+    let mut groups: HashMap<Vec<u8>, Vec<Cluster<'_>>, foldhash::fast::FixedState> = HashMap::default();
     let mut merged = Merged { template_of: vec![0; keys.len()], sources: vec![Vec::new(); keys.len()], ..Merged::default() };
     for &shape in &order {
         let key = &keys[shape as usize];
@@ -99,7 +101,7 @@ pub fn merge(keys: &[Vec<u8>], counts: &[u32], keep: impl Fn(&[u8]) -> bool, var
         let most = (matter as f64 * variable_part) as usize;
         let clusters = groups.entry(skeleton).or_default();
         let join = clusters.iter_mut().take(CLUSTERS_MAX).find_map(|cluster| {
-            let varying = varying(&tokens(&keys[cluster.shapes[0] as usize]).0, &own, &cluster.varying);
+            let varying = varying(&cluster.tokens, &own, &cluster.varying);
             (varying.len() <= most).then_some((cluster, varying))
         });
         match join {
@@ -107,11 +109,12 @@ pub fn merge(keys: &[Vec<u8>], counts: &[u32], keep: impl Fn(&[u8]) -> bool, var
                 cluster.shapes.push(shape);
                 cluster.varying = varying;
             }
-            None => clusters.push(Cluster { shapes: vec![shape], varying: Vec::new() }),
+            None => clusters.push(Cluster { shapes: vec![shape], tokens: own, varying: Vec::new() }),
         }
     }
-    let mut clusters: Vec<Cluster> = groups.into_values().flatten().collect();
-    clusters.extend((0..keys.len() as u32).filter(|&s| keep(&keys[s as usize])).map(|s| Cluster { shapes: vec![s], varying: Vec::new() }));
+    let mut clusters: Vec<Cluster<'_>> = groups.into_values().flatten().collect();
+    let alone = |shape| Cluster { shapes: vec![shape], tokens: Vec::new(), varying: Vec::new() };
+    clusters.extend((0..keys.len() as u32).filter(|&s| keep(&keys[s as usize])).map(alone));
     clusters.sort_unstable_by_key(|c| c.shapes[0]);
     for cluster in clusters {
         merged.add(keys, &cluster, &keep);
@@ -125,7 +128,7 @@ fn varying(a: &[Token<'_>], b: &[Token<'_>], known: &[usize]) -> Vec<usize> {
 }
 
 impl Merged {
-    fn add(&mut self, keys: &[Vec<u8>], cluster: &Cluster, keep: &impl Fn(&[u8]) -> bool) {
+    fn add(&mut self, keys: &[Vec<u8>], cluster: &Cluster<'_>, keep: &impl Fn(&[u8]) -> bool) {
         let template = self.templates.len() as u32;
         let first = &keys[cluster.shapes[0] as usize];
         if keep(first) {
