@@ -7,6 +7,9 @@ use crate::encoding::typed::Type;
 use crate::shape::text::VARIABLE_DIGITS_MIN;
 use crate::shape::{Part, SlotKind};
 
+/// Bytes that say what a value looks like.
+pub(super) const LOOK_BYTES: usize = 4;
+
 /// Words that a line has one of, so that they do not make beginnings differ.
 const LEVELS: [&[u8]; 16] = [
     b"trace", b"debug", b"info", b"notice", b"warn", b"warning", b"error", b"err", b"fatal", b"critical", b"crit", b"alert", b"emerg",
@@ -27,8 +30,8 @@ pub(super) fn of(parts: &[Part<SlotKind>]) -> Vec<Vec<u8>> {
             Part::Slot(kind) | Part::Aligned(kind) => {
                 let context = name_before(before).unwrap_or_else(|| beginning.clone());
                 let known = contexts.iter().filter(|c| c.starts_with(&context)).count();
-                contexts.push([&context[..], &[0, known as u8, *kind as u8]].concat());
-                beginning.extend_from_slice(&[1, *kind as u8]);
+                contexts.push([&context[..], &[0, known as u8]].concat());
+                beginning.push(1);
                 before = &[];
             }
         }
@@ -37,9 +40,9 @@ pub(super) fn of(parts: &[Part<SlotKind>]) -> Vec<Vec<u8>> {
 }
 
 /// What a value looks like: values that look different do not share a column.
-pub(super) fn look(value: &[u8]) -> [u8; 4] {
+pub(super) fn look(value: &[u8]) -> [u8; LOOK_BYTES] {
     match Type::of(value) {
-        None => [0; 4],
+        None => [0; LOOK_BYTES],
         Some(Type::Int | Type::Padded(_)) => [1, 0, 0, 0],
         Some(Type::Decimal(_) | Type::ShortDecimal { .. }) => [2, 0, 0, 0],
         Some(Type::Time(layout) | Type::ShortTime(layout)) => [3, layout.family, layout.separator, layout.digits.min(VARIABLE_DIGITS_MIN)],

@@ -20,6 +20,10 @@ const SHAPES_MAX: usize = 16 << 10;
 const TRIAL_VALUES: usize = 2048;
 /// Templates that differ in at most this part of their words and slots become one.
 const VARIABLE_PART: f64 = 0.2;
+/// Names with fewer values share columns …
+const POOLED_VALUES_MAX: usize = 16;
+/// … where there are more templates than this.
+const POOLED_FROM: usize = 64;
 /// Values of this mean length or more are encoded behind the others.
 const LONG_BYTES: usize = 64;
 /// Values looked at by [`is_worth_it`].
@@ -291,18 +295,20 @@ fn rank(parsed: &Parsed, merged: &Merged) -> Vec<u32> {
     order
 }
 
-/// What names the columns of a template's slots: the path in JSON, else what stands before them and what a value looks like.
+/// What names the columns of a template's slots: the path in JSON, else what stands before them, and what a value looks like.
 fn names(arena: &[u8], spans: &[Span], parsed: &Parsed, merged: &Merged, shape: usize) -> Vec<Vec<u8>> {
     let row = parsed.shapes.samples[shape] as usize;
-    if json::template(&parsed.shapes.keys[shape]).is_some() {
-        return json::paths(spans[row].of(arena));
-    }
     let start = if row == 0 { 0 } else { parsed.slot_ends[row - 1] };
     let mut own = parsed.slots[start as usize..].iter();
     let values = merged.sources[shape].iter().map(|source| match source {
         Source::Slot => own.next().map_or(&[][..], |s| s.of(arena)),
         Source::Word(span) => span.of(&merged.words),
     });
+    if json::template(&parsed.shapes.keys[shape]).is_some() {
+        // A path says enough; a look only counts where there is nothing else.
+        let paths = json::paths(spans[row].of(arena));
+        return paths.into_iter().map(|path| [&path[..], &[0; contexts::LOOK_BYTES]].concat()).collect();
+    }
     let contexts = contexts::of(&merged.templates[merged.template_of[shape] as usize]);
     contexts.into_iter().zip(values).map(|(context, value)| [&context[..], &contexts::look(value)].concat()).collect()
 }
@@ -323,29 +329,39 @@ fn lay_out(
         counts[template as usize] += parsed.shapes.counts[shape] as usize;
         shape_of[template as usize] = shape;
     }
+    let names: Vec<Vec<Vec<u8>>> = order.iter().map(|&t| names(arena, spans, parsed, merged, shape_of[t as usize])).collect();
+    let mut named: HashMap<&[u8], usize, foldhash::fast::FixedState> = HashMap::default();
+    for (names, &template) in names.iter().zip(order) {
+        names.iter().for_each(|name| *named.entry(name).or_default() += counts[template as usize]);
+    }
+    // Many columns of few values cost more than one of values that look alike.
+    let rare = |name: &[u8]| order.len() > POOLED_FROM && named.get(name).is_some_and(|&count| count < POOLED_VALUES_MAX);
     let mut layouts = Vec::with_capacity(order.len());
-    for &template in order {
-        let mut names = names(arena, spans, parsed, merged, shape_of[template as usize]).into_iter();
+    for (names, &template) in names.iter().zip(order) {
         let mut layout = Vec::new();
-        let mut slots = 0..;
+        let mut names = names.iter().enumerate();
         for part in &merged.templates[template as usize] {
-            layout.push(match part {
-                Part::Literal(bytes) => Part::Literal(bytes.clone()),
-                Part::Slot(kind) | Part::Aligned(kind) => {
-                    let next = children.len();
-                    let name = names.next();
-                    if let Some(&column) = slots.next().and_then(|slot| aligned.get(&(template, slot))) {
-                        layout.push(Part::Aligned(column as usize));
-                        continue;
-                    }
-                    let child = name.map_or(next, |name| *by_name.entry((name, *kind)).or_insert(next));
-                    if child == next {
-                        children.push(new_child(*kind));
-                    }
-                    children[child].values += counts[template as usize];
-                    Part::Slot(child)
+            let kind = match part {
+                Part::Literal(bytes) => {
+                    layout.push(Part::Literal(bytes.clone()));
+                    continue;
                 }
-            });
+                Part::Slot(kind) | Part::Aligned(kind) => *kind,
+            };
+            let Some((slot, name)) = names.next() else { continue };
+            if let Some(&column) = aligned.get(&(template, slot)) {
+                layout.push(Part::Aligned(column as usize));
+                continue;
+            }
+            let name = if rare(name) { &name[name.len() - contexts::LOOK_BYTES..] } else { &name[..] };
+            let alike = if kind == SlotKind::Word { SlotKind::Token } else { kind };
+            let next = children.len();
+            let child = *by_name.entry((name.to_vec(), alike)).or_insert(next);
+            if child == next {
+                children.push(new_child(kind));
+            }
+            children[child].values += counts[template as usize];
+            layout.push(Part::Slot(child));
         }
         layouts.push(layout);
     }
