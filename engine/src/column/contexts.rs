@@ -27,7 +27,7 @@ pub(super) fn of(parts: &[Part<SlotKind>]) -> Vec<Vec<u8>> {
                 put_normal(bytes, &mut beginning);
                 before = bytes;
             }
-            Part::Slot(kind) | Part::Aligned(kind) => {
+            Part::Slot(_) | Part::Aligned(_) => {
                 let context = name_before(before).unwrap_or_else(|| beginning.clone());
                 let known = contexts.iter().filter(|c| c.starts_with(&context)).count();
                 contexts.push([&context[..], &[0, known as u8]].concat());

@@ -1,8 +1,8 @@
 //! Pages of a sorted dictionary, and the page sets of their entries.
 //!
 //! Text entries are sorted by their bytes, front-coded in each page: an integer page of shared prefix lengths (length first),
-//! then a text page of the rest; soft. Entries of a fixed class are sorted by their packed bytes: an integer page of the first
-//! up to 8 bytes as a big-endian number (its length first when more bytes follow), then the other bytes; hard.
+//! then a text page of the rest; soft. Entries of a fixed class are sorted by their packed bytes and cut into
+//! chunks of 8 bytes, the last one shorter: for each an integer page of big-endian numbers, with its length first in all but the last; hard.
 //!
 //! A page set says in which row ranges an entry occurs. Its piece: an integer page of counts, one an entry (length first; 0: not said,
 //! the entry may be anywhere), then an integer page of all range numbers, ascending within an entry; soft.
@@ -58,18 +58,30 @@ pub fn decode_text(bytes: &[u8], count: usize, bytes_max: usize, data: &mut Vec<
     Ok(())
 }
 
+/// Bytes of an entry that are one number.
+const CHUNK_BYTES: usize = 8;
+
 /// Encodes a page of sorted packed entries, each `width` bytes.
 pub fn encode_fixed(packed: &[u8], width: usize) -> Piece {
-    let head = width.min(8);
-    let keys: Vec<u64> = packed.chunks(width).map(|e| e[..head].iter().fold(0, |k, &b| k << 8 | u64::from(b))).collect();
-    let keys = integers::encode(&keys, IntCoding { delta: true, pco: true, level: 4 }).bytes;
-    if width <= 8 {
-        return Piece { bytes: keys, hard: true };
-    }
     let mut bytes = Vec::new();
-    put_bytes(&mut bytes, &keys);
-    packed.chunks(width).for_each(|e| bytes.extend_from_slice(&e[head..]));
+    for start in (0..width).step_by(CHUNK_BYTES) {
+        let end = width.min(start + CHUNK_BYTES);
+        let numbers: Vec<u64> = packed.chunks(width).map(|e| e[start..end].iter().fold(0, |k, &b| k << 8 | u64::from(b))).collect();
+        let coding = if start == 0 { IntCoding { delta: true, pco: true, level: 4 } } else { later_chunk(&numbers) };
+        let page = integers::encode(&numbers, coding).bytes;
+        if end == width {
+            bytes.extend_from_slice(&page);
+        } else {
+            put_bytes(&mut bytes, &page);
+        }
+    }
     Piece { bytes, hard: true }
+}
+
+/// Behind the first chunk bytes are random mostly, or count up while the first stays.
+fn later_chunk(numbers: &[u64]) -> IntCoding {
+    let smaller = numbers.windows(2).filter(|w| w[1].abs_diff(w[0]) < w[0] / 256).count();
+    if smaller * 2 > numbers.len() { IntCoding { delta: true, pco: true, level: 4 } } else { PLANES }
 }
 
 /// Decodes a page of `count` entries of `class` as text behind `data` and `ends`.
@@ -78,25 +90,23 @@ pub fn encode_fixed(packed: &[u8], width: usize) -> Piece {
 /// When `bytes` is no such page.
 pub fn decode_fixed(bytes: &[u8], count: usize, class: FixedClass, data: &mut Vec<u8>, ends: &mut Vec<u32>) -> WireResult<()> {
     let width = class.width();
-    let head = width.min(8);
     let mut reader = Reader::new(bytes);
-    let mut keys = Vec::new();
-    let tails = if width <= 8 {
-        integers::decode(bytes, count, &mut keys)?;
-        &[][..]
-    } else {
-        integers::decode(reader.bytes()?, count, &mut keys)?;
-        reader.rest()
-    };
-    if tails.len() != count * (width - head) {
-        return Err(reader.error("dictionary page of another length"));
+    let mut packed = vec![0; count * width];
+    let mut numbers = Vec::new();
+    for start in (0..width).step_by(CHUNK_BYTES) {
+        let end = width.min(start + CHUNK_BYTES);
+        numbers.clear();
+        integers::decode(if end == width { reader.rest() } else { reader.bytes()? }, count, &mut numbers)?;
+        for (entry, number) in packed.chunks_mut(width).zip(&numbers) {
+            let bytes = number.to_be_bytes();
+            if bytes[..CHUNK_BYTES - (end - start)].iter().any(|&b| b != 0) {
+                return Err(reader.error("entry of too many bytes"));
+            }
+            entry[start..end].copy_from_slice(&bytes[CHUNK_BYTES - (end - start)..]);
+        }
     }
-    let mut entry = Vec::with_capacity(width);
-    for (i, key) in keys.into_iter().enumerate() {
-        entry.clear();
-        entry.extend_from_slice(&key.to_be_bytes()[8 - head..]);
-        entry.extend_from_slice(&tails[i * (width - head)..(i + 1) * (width - head)]);
-        class.print(&entry, data);
+    for entry in packed.chunks(width) {
+        class.print(entry, data);
         ends.push(u32::try_from(data.len()).map_err(|_| reader.error("dictionary too large"))?);
     }
     Ok(())
