@@ -10,6 +10,9 @@ use crate::shape::{Part, SlotKind};
 /// Bytes that say what a value looks like.
 pub(super) const LOOK_BYTES: usize = 4;
 
+/// The longest name of a line's value, with the blanks before it.
+const LINE_NAME_BYTES_MAX: usize = 64;
+
 /// Words that a line has one of, so that they do not make beginnings differ.
 const LEVELS: [&[u8]; 16] = [
     b"trace", b"debug", b"info", b"notice", b"warn", b"warning", b"error", b"err", b"fatal", b"critical", b"crit", b"alert", b"emerg",
@@ -54,10 +57,15 @@ pub(super) fn look(value: &[u8]) -> [u8; LOOK_BYTES] {
 
 /// The name in front of a value: a word and `=` or `:`, then perhaps blanks and opening marks.
 fn name_before(literal: &[u8]) -> Option<Vec<u8>> {
-    let end = literal.iter().rposition(|b| !matches!(b, b' ' | b'"' | b'\'' | b'[' | b'(' | b'{' | b'\\'))? + 1;
+    let end = literal.iter().rposition(|b| !matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'[' | b'(' | b'{' | b'\\'))? + 1;
     let (&sign, before) = literal[..end].split_last()?;
     if !matches!(sign, b'=' | b':') {
         return None;
+    }
+    // A line's name may be of several words.
+    let line = memchr::memrchr(b'\n', before).map_or(before.len(), |at| at + 1);
+    if line < before.len() && before[line..].len() <= LINE_NAME_BYTES_MAX {
+        return Some([b"l", &literal[line..]].concat());
     }
     let start = before.iter().rposition(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))).map_or(0, |at| at + 1);
     before[start..].iter().any(u8::is_ascii_alphabetic).then(|| [b"n", &literal[start..]].concat())

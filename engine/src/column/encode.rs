@@ -273,7 +273,7 @@ impl Encoder {
                 return Ok(column);
             }
             if hint.json
-                && spans[0].of(arena).starts_with(b"{")
+                && spans.iter().take(ESCAPES_LOOKED_AT).any(|s| s.of(arena).starts_with(b"{"))
                 && let Some(column) = self.shapes(arena, spans, domain, Grain::Coarse, hint)?
             {
                 return Ok(column);
@@ -281,7 +281,8 @@ impl Encoder {
             if let Some(column) = self.unescaped(arena, spans, domain, hint)? {
                 return Ok(column);
             }
-            let grains = [Grain::Coarse, Grain::Fine].into_iter().filter(|&g| hint.grain == Some(Grain::Coarse) || hint.grain == Some(g));
+            let grains = [Grain::Named, Grain::Coarse, Grain::Fine];
+            let grains = grains.into_iter().filter(|&g| hint.grain == Some(Grain::Coarse) || hint.grain == Some(g));
             let promises: Vec<(Grain, Promise)> = grains.map(|grain| (grain, super::shapes::promise(arena, spans, grain))).collect();
             for &(grain, _) in promises.iter().filter(|p| p.1 == Promise::Good) {
                 if let Some(column) = self.shapes(arena, spans, domain, grain, hint)? {
@@ -324,7 +325,7 @@ impl Encoder {
             }
             plain_spans.push(Span { at: at as u32, len: (plain.len() - at) as u32 });
         }
-        let inner = Hint { depth: hint.depth + 1, lines: true, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
+        let inner = Hint { depth: hint.depth + 1, lines: false, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) };
         let child = self.column(&plain, &plain_spans, domain, inner)?;
         Ok(Some(self.add(domain, Kind::Escaped(child, escape))))
     }

@@ -53,8 +53,8 @@ pub(super) fn promise(arena: &[u8], spans: &[Span], grain: Grain) -> Promise {
     for span in spans.iter().step_by(step).take(SAMPLE) {
         slots.clear();
         shapes.key.begin(span.of(arena));
-        text::scan(arena, *span, grain, &mut shapes.key, &mut slots);
-        uncut += usize::from(slots.is_empty() || slots[0] == *span);
+        let cut = text::scan(arena, *span, grain, &mut shapes.key, &mut slots);
+        uncut += usize::from(!cut || slots.is_empty() || slots[0] == *span);
         shapes.intern();
         seen += 1;
     }
@@ -104,7 +104,7 @@ impl Shapes {
 
 impl Shapes {
     fn merge(&self, grain: Grain) -> Merged {
-        let part = if grain == Grain::Coarse { VARIABLE_PART } else { 0.0 };
+        let part = if grain == Grain::Fine { 0.0 } else { VARIABLE_PART };
         demote::merge(&self.keys, &self.counts, |key| json::template(key).is_some(), part)
     }
 }
@@ -199,7 +199,7 @@ impl Encoder {
     /// Encodes the columns of slots; short values first, so that long ones can refer to them.
     fn children(&mut self, mut children: Vec<Child>, grain: Grain, hint: Hint) -> Result<Vec<u32>> {
         let next_grain = match grain {
-            Grain::Coarse => |slot: SlotKind| match slot {
+            Grain::Named | Grain::Coarse => |slot: SlotKind| match slot {
                 SlotKind::Token => Some(Grain::Fine),
                 SlotKind::Word => None,
                 _ => Some(Grain::Coarse),

@@ -8,6 +8,7 @@ use crate::encoding::out::Out;
 mod bytes;
 pub mod demote;
 pub mod json;
+mod properties;
 pub mod text;
 pub mod time;
 

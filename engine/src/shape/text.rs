@@ -9,18 +9,25 @@ pub const VARIABLE_DIGITS_MIN: u8 = 4;
 /// How tokens are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
+    /// Values that lines of the text name, see [`properties`](super::properties); text without such is cut as the next says.
+    Named,
     /// A token is a run of letters, digits, `.`, `-`, `_` and bytes from 128.
     Coarse,
     /// A token is a run of digits; for values that are one coarse token.
     Fine,
 }
 
-/// Takes `arena[span]` apart: appends the template to `key` and the slots to `slots`.
-pub fn scan(arena: &[u8], span: Span, grain: Grain, key: &mut Key, slots: &mut Vec<Span>) {
+/// Takes `arena[span]` apart: appends the template to `key`, which is empty, and the slots to `slots`. Returns whether it was done as `grain`
+/// asks.
+pub fn scan(arena: &[u8], span: Span, grain: Grain, key: &mut Key, slots: &mut Vec<Span>) -> bool {
+    if grain == Grain::Named && super::properties::scan(arena, span, key, slots) {
+        return true;
+    }
     match grain {
-        Grain::Coarse => coarse(arena, span, key, slots),
+        Grain::Named | Grain::Coarse => coarse(arena, span, key, slots),
         Grain::Fine => fine(arena, span, key, slots),
     }
+    grain != Grain::Named
 }
 
 fn fine(arena: &[u8], span: Span, key: &mut Key, slots: &mut Vec<Span>) {
