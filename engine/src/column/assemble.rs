@@ -36,16 +36,20 @@ struct Feed<'a> {
     start: usize,
     at: usize,
     all: &'a [u32],
+    /// Values are those of the row, not the next ones.
+    aligned: bool,
     ends: std::slice::Iter<'a, u32>,
 }
 
 impl<'a> Feed<'a> {
-    fn new(slice: &'a Slice) -> Self {
+    fn new(slice: &'a Slice, aligned: bool) -> Self {
         // Other forms are not given by the decoder; a feed without values is an error when one is wanted.
-        let Values::Text { data, ends } = &*slice.values else { return Feed { data: &[], start: 0, at: 0, all: &[], ends: [].iter() } };
+        let Values::Text { data, ends } = &*slice.values else {
+            return Feed { data: &[], start: 0, at: 0, all: &[], aligned, ends: [].iter() };
+        };
         let start = if slice.start == 0 { 0 } else { ends[slice.start - 1] as usize };
         let all = &ends[slice.start..slice.start + slice.len];
-        Feed { data, start, at: start, all, ends: all.iter() }
+        Feed { data, start, at: start, all, aligned, ends: all.iter() }
     }
 
     /// The next value is that of `row`, one of the range's.
@@ -120,18 +124,19 @@ impl Program {
     /// # Errors
     /// A sentence when shapes and values do not go together, or the values pass 4 GiB.
     pub fn run(&self, ids: &[u64], children: &[Slice], out: &mut Out, ends: &mut Vec<u32>) -> Result<(), &'static str> {
-        let mut feeds: Vec<Feed<'_>> = children.iter().map(Feed::new).collect();
-        let aligned: Vec<usize> = (0..self.children.len()).filter(|&child| self.children[child].1).collect();
-        if aligned.iter().any(|&child| feeds[child].ends.len() != ids.len()) {
+        let mut feeds: Vec<Feed<'_>> = children.iter().zip(&self.children).map(|(slice, child)| Feed::new(slice, child.1)).collect();
+        if feeds.iter().any(|feed| feed.aligned && feed.all.len() != ids.len()) {
             return Err("a column has another number of values than the one it is aligned with");
         }
         ends.reserve(ids.len());
         for (row, &id) in ids.iter().enumerate() {
-            aligned.iter().for_each(|&child| feeds[child].go_to(row));
             let steps = usize::try_from(id).ok().and_then(|id| self.shapes.get(id)).ok_or("no such shape")?;
             for step in &self.steps[steps.clone()] {
                 out.put(&self.literals, step.at as usize, step.len as usize);
                 if let Some(feed) = feeds.get_mut(step.child as usize) {
+                    if feed.aligned {
+                        feed.go_to(row);
+                    }
                     feed.put(out).ok_or("shapes need more values than their columns have")?;
                 }
             }
@@ -140,6 +145,6 @@ impl Program {
         if u32::try_from(out.len()).is_err() {
             return Err("a row range passes 4 GiB");
         }
-        if feeds.iter().zip(&self.children).all(|(f, child)| child.1 || f.ends.len() == 0) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
+        if feeds.iter().all(|f| f.aligned || f.ends.len() == 0) { Ok(()) } else { Err("shapes need fewer values than their columns have") }
     }
 }
