@@ -348,15 +348,16 @@ fn lay_out(
                 }
                 Part::Slot(kind) | Part::Aligned(kind) => *kind,
             };
-            let Some((slot, name)) = names.next() else { continue };
+            // A slot without a name is alone.
+            let (slot, name) = names.next().map_or((usize::MAX, &[][..]), |(slot, name)| (slot, &name[..]));
             if let Some(&column) = aligned.get(&(template, slot)) {
                 layout.push(Part::Aligned(column as usize));
                 continue;
             }
-            let name = if rare(name) { &name[name.len() - contexts::LOOK_BYTES..] } else { &name[..] };
+            let name = if rare(name) { &name[name.len() - contexts::LOOK_BYTES..] } else { name };
             let alike = if kind == SlotKind::Word { SlotKind::Token } else { kind };
             let next = children.len();
-            let child = *by_name.entry((name.to_vec(), alike)).or_insert(next);
+            let child = if name.is_empty() { next } else { *by_name.entry((name.to_vec(), alike)).or_insert(next) };
             if child == next {
                 children.push(new_child(kind));
             }

@@ -84,6 +84,10 @@ fn scan_object(text: &[u8], base: usize, key: &mut Key, slots: &mut Vec<Span>) -
             }
             _ => return None,
         };
+        if literal == start {
+            // Two values that touch are no JSON.
+            return None;
+        }
         key.put_literal(text, literal, start);
         key.put_slot(slots, kind, base + start, at - start);
         literal = at;
@@ -274,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_left() {
-        for line in ["", "{", "[1]", r#"{"a":1"#, r#"{"a":"}"#, r#"{"a":1]}"#, r#"{"a":?}"#, "{}}", "{} {}"] {
+        for line in ["", "{", "[1]", r#"{"a":1"#, r#"{"a":"}"#, r#"{"a":1]}"#, r#"{"a":?}"#, "{}}", "{} {}", "{03ba-1}"] {
             assert!(shape(line.as_bytes()).is_none(), "{line}");
         }
         let deep = format!("{}{}", "{\"a\":".repeat(100), "}".repeat(100));
