@@ -23,6 +23,8 @@ pub const OWN_FRAME_BYTES: usize = 8 << 10;
 pub const SHARED_FRAME_BYTES: usize = 16 << 10;
 /// Most entries of a dictionary page.
 pub const DICTIONARY_PAGE_ENTRIES_MAX: u64 = 1 << 16;
+/// Most bytes that the literals of a column's shapes have together, each counted as often as it occurs.
+pub const SHAPES_BYTES_MAX: usize = 1 << 28;
 /// Least and most bytes of an entry of a hex class.
 pub const HEX_WIDTH_MIN: usize = 4;
 /// See [`HEX_WIDTH_MIN`].

@@ -3,6 +3,7 @@
 use crate::encoding::typed::{FixedClass, Type};
 use crate::shape::Part;
 use crate::shape::time::Layout;
+use hashbrown::HashMap;
 use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
 
 /// Columns nest at most so deep; the writer stays far below.
@@ -420,8 +421,7 @@ fn put_column(out: &mut Vec<u8>, column: &Column) {
         }
         Kind::Shapes(shapes) => {
             out.push(5);
-            put_varint(out, shapes.len() as u64);
-            shapes.iter().for_each(|s| put_shape(out, s));
+            put_shapes(out, shapes);
         }
         Kind::Escaped(child, escape) => {
             out.push(6);
@@ -462,18 +462,89 @@ fn put_type(out: &mut Vec<u8>, type_: Type) {
     }
 }
 
-fn put_shape(out: &mut Vec<u8>, shape: &Shape) {
-    put_varint(out, shape.len() as u64);
+/// A literal and the slot behind it; shapes are made of these, and often share them.
+type Piece<'a> = (&'a [u8], Option<&'a Part<u32>>);
+
+/// The pieces of a shape.
+fn pieces_of(shape: &Shape) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut literal: &[u8] = &[];
     for part in shape {
         match part {
+            Part::Literal(bytes) if literal.is_empty() => literal = bytes,
             Part::Literal(bytes) => {
-                put_varint(out, (bytes.len() as u64) << 1);
-                out.extend_from_slice(bytes);
+                pieces.push((literal, None));
+                literal = bytes;
             }
-            Part::Slot(column) => put_varint(out, u64::from(*column) << 2 | 1),
-            Part::Aligned(column) => put_varint(out, u64::from(*column) << 2 | 3),
+            slot => pieces.push((std::mem::take(&mut literal), Some(slot))),
         }
     }
+    if !literal.is_empty() {
+        pieces.push((literal, None));
+    }
+    pieces
+}
+
+/// All pieces once, in the order in which they first occur, then each shape as piece numbers: each the difference to the one that would follow.
+fn put_shapes(out: &mut Vec<u8>, shapes: &[Shape]) {
+    let mut numbers: HashMap<Piece<'_>, u32, foldhash::fast::FixedState> = HashMap::default();
+    let mut known: Vec<Piece<'_>> = Vec::new();
+    let mut bytes = Vec::new();
+    put_varint(&mut bytes, shapes.len() as u64);
+    for shape in shapes {
+        let pieces = pieces_of(shape);
+        put_varint(&mut bytes, pieces.len() as u64);
+        let mut next = 0;
+        for piece in pieces {
+            let number = *numbers.entry(piece).or_insert_with(|| {
+                known.push(piece);
+                known.len() as u32 - 1
+            });
+            put_signed(&mut bytes, i64::from(number) - next);
+            next = i64::from(number) + 1;
+        }
+    }
+    put_varint(out, known.len() as u64);
+    for (literal, slot) in known {
+        put_bytes(out, literal);
+        let tail = match slot {
+            Some(Part::Slot(column)) => u64::from(*column) * 2 + 1,
+            Some(Part::Aligned(column)) => u64::from(*column) * 2 + 2,
+            _ => 0,
+        };
+        put_varint(out, tail);
+    }
+    out.extend_from_slice(&bytes);
+}
+
+/// The inverse of [`put_shapes`] for a column of number `index`.
+fn take_shapes(reader: &mut Reader<'_>, index: u32) -> WireResult<Vec<Shape>> {
+    let pieces: Vec<Shape> = many(reader, |r| {
+        let literal = r.bytes()?;
+        let mut piece = if literal.is_empty() { Vec::new() } else { vec![Part::Literal(literal.to_vec())] };
+        let tail = r.varint()?;
+        if let Some(tail) = tail.checked_sub(1) {
+            let column = u32::try_from(tail / 2).ok().filter(|&c| c < index).ok_or(r.error("no such column"))?;
+            piece.push(if tail % 2 == 0 { Part::Slot(column) } else { Part::Aligned(column) });
+        }
+        Ok(piece)
+    })?;
+    let mut bytes = 0;
+    many(reader, |r| {
+        let mut shape = Vec::new();
+        let mut next = 0i64;
+        for _ in 0..r.count()? {
+            let number = next.wrapping_add(r.signed()?);
+            let piece = usize::try_from(number).ok().and_then(|n| pieces.get(n)).ok_or(r.error("no such piece of a shape"))?;
+            bytes += piece.iter().map(|part| if let Part::Literal(bytes) = part { bytes.len() } else { 0 }).sum::<usize>();
+            if bytes > haystore_format::constants::SHAPES_BYTES_MAX {
+                return Err(r.error("shapes too large"));
+            }
+            shape.extend_from_slice(piece);
+            next = number.wrapping_add(1);
+        }
+        Ok(shape)
+    })
 }
 
 fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries: usize) -> WireResult<Column> {
@@ -488,17 +559,7 @@ fn take_column(reader: &mut Reader<'_>, index: u32, domains: usize, dictionaries
         2 => Kind::Text,
         3 => Kind::Number(take_type(reader)?),
         4 => Kind::Dictionary(below(reader, dictionaries)?),
-        5 => Kind::Shapes(many(reader, |r| {
-            many(r, |r| {
-                let word = r.varint()?;
-                if word & 1 == 0 {
-                    let len = usize::try_from(word >> 1).map_err(|_| r.error("number out of bounds"))?;
-                    return Ok(Part::Literal(r.take(len)?.to_vec()));
-                }
-                let part = if word & 2 == 0 { Part::Slot } else { Part::Aligned };
-                u32::try_from(word >> 2).ok().filter(|&c| c < index).map(part).ok_or(r.error("no such column"))
-            })
-        })?),
+        5 => Kind::Shapes(take_shapes(reader, index)?),
         6 => Kind::Escaped(
             below(reader, index as usize)?,
             match reader.byte()? {

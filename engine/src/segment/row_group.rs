@@ -208,9 +208,9 @@ fn write(rows: &Rows, ends: &[u32], effort: Effort, columns: bool, out: &mut Vec
     let mut bytes = Vec::new();
     plan.encode(&mut bytes);
     roots.encode(&mut bytes);
-    let level = effort.zstd.max(3);
-    let plan = section(&bytes, level, out)?;
-    let root = section(&encode_root(rows, ends, &fences), level, out)?;
+    let plan = section(&bytes, plan_level(effort, bytes.len()), out)?;
+    let root = encode_root(rows, ends, &fences);
+    let root = section(&root, plan_level(effort, root.len()), out)?;
     Ok(RowGroupMeta {
         rows: rows.timestamps.len() as u32,
         line_bytes: rows.line_spans.iter().map(|s| u64::from(s.len)).sum(),
@@ -226,6 +226,17 @@ fn write(rows: &Rows, ends: &[u32], effort: Effort, columns: bool, out: &mut Vec
 fn bounds(timestamps: &[i64]) -> RangeInclusive<i64> {
     let least = timestamps.iter().copied().min().unwrap_or(0);
     least..=timestamps.iter().copied().max().unwrap_or(0)
+}
+
+/// Plans are read with every search, and short: they are worth more work than pages.
+fn plan_level(effort: Effort, len: usize) -> i32 {
+    let best = match len {
+        ..4_096 => 12,
+        _ if effort.zstd < 6 => 3,
+        ..1_000_000 => 19,
+        _ => 12,
+    };
+    effort.zstd.max(best)
 }
 
 fn section(bytes: &[u8], level: i32, out: &mut Vec<u8>) -> Result<Section> {

@@ -79,7 +79,7 @@ impl SlotKind {
 }
 
 /// A part of a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Part<T> {
     /// Bytes that all lines of the shape have.
     Literal(Vec<u8>),
