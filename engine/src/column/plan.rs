@@ -485,7 +485,7 @@ fn pieces_of(shape: &Shape) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// All pieces once, in the order in which they first occur, then each shape as piece numbers: each the difference to the one that would follow.
+/// All pieces once, in the order in which they first occur, then each shape as piece numbers plus 1: 0 is the piece behind the last.
 fn put_shapes(out: &mut Vec<u8>, shapes: &[Shape]) {
     let mut numbers: HashMap<Piece<'_>, u32, foldhash::fast::FixedState> = HashMap::default();
     let mut known: Vec<Piece<'_>> = Vec::new();
@@ -500,8 +500,8 @@ fn put_shapes(out: &mut Vec<u8>, shapes: &[Shape]) {
                 known.push(piece);
                 known.len() as u32 - 1
             });
-            put_signed(&mut bytes, i64::from(number) - next);
-            next = i64::from(number) + 1;
+            put_varint(&mut bytes, if number == next { 0 } else { u64::from(number) + 1 });
+            next = number + 1;
         }
     }
     put_varint(out, known.len() as u64);
@@ -532,16 +532,17 @@ fn take_shapes(reader: &mut Reader<'_>, index: u32) -> WireResult<Vec<Shape>> {
     let mut bytes = 0;
     many(reader, |r| {
         let mut shape = Vec::new();
-        let mut next = 0i64;
+        let mut next = 0;
         for _ in 0..r.count()? {
-            let number = next.wrapping_add(r.signed()?);
-            let piece = usize::try_from(number).ok().and_then(|n| pieces.get(n)).ok_or(r.error("no such piece of a shape"))?;
+            let word = r.bounded(pieces.len())?;
+            let number = word.checked_sub(1).unwrap_or(next);
+            let piece = pieces.get(number).ok_or(r.error("no such piece of a shape"))?;
             bytes += piece.iter().map(|part| if let Part::Literal(bytes) = part { bytes.len() } else { 0 }).sum::<usize>();
             if bytes > haystore_format::constants::SHAPES_BYTES_MAX {
                 return Err(r.error("shapes too large"));
             }
             shape.extend_from_slice(piece);
-            next = number.wrapping_add(1);
+            next = number + 1;
         }
         Ok(shape)
     })
