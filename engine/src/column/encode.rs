@@ -34,6 +34,11 @@ const ESCAPES_LOOKED_AT: usize = 64;
 /// Columns with fewer values are not taken apart.
 const COMPOSITE_VALUES_MIN: usize = 32;
 
+/// From this level of zstd on time is spent for size …
+const DENSE_LEVEL: i32 = 9;
+/// … where what is left to compress is at most this part of the lines: (part, level).
+const LEVELS: [(usize, i32); 3] = [(40, 19), (12, 15), (6, 12)];
+
 /// How hard to try.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
@@ -77,6 +82,8 @@ pub struct Encoder {
     pub(super) siblings: Vec<Sibling>,
     /// The same for columns of numbers.
     pub(super) sources: Vec<Source>,
+    /// Bytes of all lines.
+    line_bytes: usize,
     /// Encodes a sample to see how long it gets.
     on_trial: bool,
 }
@@ -98,6 +105,7 @@ impl Encoder {
             line_shapes: Vec::new(),
             siblings: Vec::new(),
             sources: Vec::new(),
+            line_bytes: 0,
             on_trial: false,
         }
     }
@@ -119,6 +127,7 @@ impl Encoder {
     /// # Errors
     /// When zstd fails.
     pub fn lines(&mut self, arena: &[u8], spans: &[Span], domain: u32) -> Result<u32> {
+        self.line_bytes += arena.len();
         self.column(arena, spans, domain, Hint { depth: 0, lines: true, json: true, slot: SlotKind::Verbatim, grain: Some(Grain::Coarse) })
     }
 
@@ -169,9 +178,11 @@ impl Encoder {
                 self.integer_pages(column, &ids, *domain)?;
             }
         }
-        let dictionary_area = frames::pack(&dictionary_pieces.iter().collect::<Vec<_>>(), self.effort.zstd, out)?;
         self.pages.sort_unstable_by_key(|p| (p.0, p.1, p.2));
-        let data_area = frames::pack(&self.pages.iter().map(|p| &p.3).collect::<Vec<_>>(), self.effort.zstd, out)?;
+        let (entries, pages): (Vec<&Piece>, Vec<&Piece>) = (dictionary_pieces.iter().collect(), self.pages.iter().map(|p| &p.3).collect());
+        let level = self.frame_level(entries.iter().chain(&pages).filter(|p| !p.hard).map(|p| p.bytes.len()).sum());
+        let dictionary_area = frames::pack(&entries, level, out)?;
+        let data_area = frames::pack(&pages, level, out)?;
         let plan = Plan {
             ranges: self.ranges as u32,
             domains: self.domains,
@@ -181,6 +192,13 @@ impl Encoder {
             data_area,
         };
         Ok((plan, fences))
+    }
+
+    /// zstd's level for frames when `soft` bytes are to be compressed: what columns took away leaves time for the rest.
+    fn frame_level(&self, soft: usize) -> i32 {
+        let level = self.effort.zstd;
+        let best = LEVELS.iter().find(|(part, _)| soft.saturating_mul(*part) <= self.line_bytes).map_or(level, |l| l.1);
+        if level < DENSE_LEVEL { level } else { level.max(best) }
     }
 
     pub(super) fn add(&mut self, domain: u32, kind: Kind) -> u32 {
@@ -399,7 +417,7 @@ impl Encoder {
                 Some(coding) => coding,
                 None => {
                     let (mut failed, mut scratch) = (None, Vec::new());
-                    let sample = &values[..values.len().min(2 * SAMPLE)];
+                    let sample = &values[..values.len().min(if self.effort.zstd < DENSE_LEVEL { 2 } else { 8 } * SAMPLE)];
                     let level = self.effort.zstd;
                     let chosen =
                         integers::choose(sample, self.effort.pco, |bytes| match packing::compress_into(bytes, level, &mut scratch) {
