@@ -89,7 +89,7 @@ fn json() -> Vec<Rec> {
                     let tags: Vec<String> = (0..random.below(4)).map(|tag| format!("\"t{tag}{}\"", random.below(40))).collect();
                     let (price, whole) = (f64::from(random.below(4000) as u32) / 8.0, random.below(900));
                     format!(
-                        "{{\"ts\":{0},\"s\":{1},\"level\":\"info\",\"pod\":\"{pod}\",\"node\":\"{node}\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{2},\"ms\":{3}.{4}}},\"payload\":\"{payload}\",\"clock\":\"{clock}\",\"tags\":[{5}],\"price\":{price},\"msg\":\"request {uuid} took {whole}ms\"}}",
+                        "{{\"ts\":{0},\"s\":{1},\"level\":\"info\",\"pod\":\"{pod}\",\"node\":\"{node}\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{2},\"ms\":{3}.{4}}},\"payload\":\"{payload}\",\"clock\":\"{clock}\",\"tags\":[{5}],\"price\":{price},\"message\":\"request {uuid} took {whole}ms\"}}",
                         at / MILLISECOND_NS,
                         at / SECOND_NS,
                         random.once_in(2),
