@@ -114,7 +114,8 @@ impl Random {
     /// A line: templates, JSON, CSV, times, raw bytes, nothing.
     pub fn line(&mut self) -> Vec<u8> {
         let n = self.below(1000);
-        let text = match self.below(14) {
+        let (id, host) = (format!("{:016x}", self.0.roll()), format!("h{}.example.com", n % 7));
+        let text = match self.below(20) {
             0 => String::new(),
             1 => {
                 let len = self.below(30);
@@ -134,6 +135,18 @@ impl Random {
             10 => format!("   {n}\tcolumns\t{}\t", n % 3),
             11 => format!("{:040}", n),
             12 => "x".repeat(n),
+            13 => {
+                let tags: Vec<String> =
+                    (0..self.below(4)).map(|i| self.pick(&["1", "\"a,]\"", "{\"b\":[2]}", "null"]).to_string() + &" ".repeat(i)).collect();
+                format!("{{\"tags\":[{}],\"empty\":[],\"two\":[{n},\"{host}\"],\"s\":\"{host}\"}}", tags.join(","))
+            }
+            14 => format!("{{\"host\":\"{host}\",\"id\":\"{id}\",\"url\":\"http://{host}/jobs/{id}?n={n}\",\"twice\":\"{host} {host}\"}}"),
+            15 => format!("{n},{id},\"{{\"\"log\"\":\"\"id: {id} n={n}\\n\"\",\"\"x\"\":\"\"\\\"\"q\\\"\"\"\"}}\""),
+            16 => format!("{{\"id\":\"{id}\",\"text\":\"Made:\\r\\nId: {id}\\r\\nHost Name:\\t{host}\\r\\nMore = a\\tb{n}\\r\\n\"}}"),
+            17 => format!("{} {}", n as f64 / 8.0, format!("12:00:{:02}.{:03}", n % 60, n).trim_end_matches('0')),
+            18 => {
+                format!("2024-01-01T00:00:{:02}.{:03}Z,{},{}", n % 60, n, START_NS / 1_000_000 + n as i64 + (n % 60) as i64 * 1000, n / 100)
+            }
             _ => format!("user {} logged in from h{} after {n} tries", n % 5, n % 3),
         };
         text.into_bytes()

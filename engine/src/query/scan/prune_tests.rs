@@ -59,9 +59,31 @@ fn lines(dice: &mut Dice, count: usize) -> Vec<Vec<u8>> {
                 let text = line.replace('\\', "\\\\").replace('"', "\\\"");
                 line = format!("{{\"n\":{},\"m\":\"{text}\",\"in\":\"{{\\\"a\\\":\\\"{}\\\"}}\"}}", below(dice, 300), below(dice, 99));
             }
+            if template.len() == 3 {
+                line = composite(dice);
+            }
             line.into_bytes()
         })
         .collect()
+}
+
+/// Lines that say the same twice: JSON with arrays, text of named values and a time in JSON, JSON in a field of CSV.
+fn composite(dice: &mut Dice) -> String {
+    let (id, host, n) = (format!("{:016x}", below(dice, u64::MAX)), format!("host-{}.example", below(dice, 40)), below(dice, 5000));
+    let tags: Vec<String> = (0..below(dice, 4)).map(|i| format!("\"t{i}-{}\"", below(dice, 90))).collect();
+    let clock = format!("2024-01-02T10:00:{:02}.{:06}", below(dice, 60), below(dice, 1_000_000) / 10 * 10);
+    let clock = clock.trim_end_matches('0').trim_end_matches('.');
+    match below(dice, 3) {
+        0 => format!(
+            "{{\"id\":\"{id}\",\"tags\":[{}],\"at\":\"{clock}Z\",\"d\":{},\"message\":\"job {id} took {n}ms\"}}",
+            tags.join(", "),
+            n as f64 / 8.0
+        ),
+        1 => format!(
+            "{{\"host\":\"{host}\",\"id\":\"{id}\",\"text\":\"Made:\\r\\nHost Name: {host}\\r\\nPath:\\t\\tC:\\\\a\\\\{n}\\r\\nUrl: http://{host}/x/{n}\\r\\n\"}}"
+        ),
+        _ => format!("{n},{id},{host},\"{{\"\"n\"\":{n},\"\"log\"\":\"\"{clock} id: {id} of {host}\\n\"\"}}\""),
+    }
 }
 
 type Stored = (RowGroupMeta, bytes::Bytes);
