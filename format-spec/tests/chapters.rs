@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
 
-use haystore_format::constants::{self as c, class, column, integer, types};
+use haystore_format::constants::{self as c, class, column, escape, integer, types};
 use std::collections::BTreeMap;
 
 const CHAPTERS: &str = concat!(
@@ -36,6 +36,7 @@ fn constants() -> BTreeMap<String, String> {
         c::DECIMAL_SCALE_MAX,
         c::TIME_FAMILIES,
         c::TIME_DIGITS_MAX,
+        c::SHAPES_BYTES_MAX,
         c::METADATA_DEPTH_MAX,
         c::PCO_MAJOR,
         c::PCO_MINOR,
@@ -47,10 +48,16 @@ fn constants() -> BTreeMap<String, String> {
         column::SHAPES,
         column::ESCAPED,
         column::MAPPED,
+        column::LIST,
+        column::COMPUTED,
+        escape::JSON,
+        escape::DOUBLED,
         types::INT,
         types::PADDED,
         types::DECIMAL,
         types::TIME,
+        types::SHORT_TIME,
+        types::SHORT_DECIMAL,
         class::TEXT,
         class::HEX_LOWER,
         class::HEX_UPPER,

@@ -64,7 +64,17 @@ fn golden_segments_show_every_tag() {
     for (_, bytes, _) in segments(&read("v1")) {
         decode_seen(bytes, &mut seen).unwrap();
     }
-    let tags = [("column", 8), ("type", 4), ("time family", 6), ("class", 5), ("page sets", 2), ("integers", 6), ("timestamp", 2)];
+    let tags = [
+        ("column", 10),
+        ("type", 6),
+        ("part", 3),
+        ("escape", 2),
+        ("time family", 6),
+        ("class", 5),
+        ("page sets", 2),
+        ("integers", 6),
+        ("timestamp", 2),
+    ];
     let all: Seen = tags.into_iter().flat_map(|(name, count)| (0..count).map(move |tag| (name, tag))).collect();
     assert_eq!(seen, all);
 }

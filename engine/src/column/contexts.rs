@@ -15,8 +15,22 @@ const LINE_NAME_BYTES_MAX: usize = 64;
 
 /// Words that a line has one of, so that they do not make beginnings differ.
 const LEVELS: [&[u8]; 16] = [
-    b"trace", b"debug", b"info", b"notice", b"warn", b"warning", b"error", b"err", b"fatal", b"critical", b"crit", b"alert", b"emerg",
-    b"severe", b"fine", b"panic",
+    b"trace",
+    b"debug",
+    b"info",
+    b"notice",
+    b"warn",
+    b"warning",
+    b"error",
+    b"err",
+    b"fatal",
+    b"critical",
+    b"crit",
+    b"alert",
+    b"emerg",
+    b"severe",
+    b"fine",
+    b"panic",
 ];
 
 /// For each slot of a template what names its column, beside what its values look like.

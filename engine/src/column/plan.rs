@@ -3,8 +3,8 @@
 use crate::encoding::typed::{FixedClass, Type};
 use crate::shape::Part;
 use crate::shape::time::Layout;
-use hashbrown::HashMap;
 use crate::wire::{Reader, WireResult, put_bytes, put_signed, put_varint};
+use hashbrown::HashMap;
 
 /// Columns nest at most so deep; the writer stays far below.
 pub const DEPTH_MAX: u32 = 64;
@@ -91,8 +91,7 @@ pub enum Escape {
 }
 
 /// Bytes that JSON writes as `\` and another byte.
-pub const JSON_ESCAPES: [(u8, u8); 7] =
-    [(b'"', b'"'), (b'\\', b'\\'), (b'\n', b'n'), (b'\t', b't'), (b'\r', b'r'), (8, b'b'), (12, b'f')];
+pub const JSON_ESCAPES: [(u8, u8); 7] = [(b'"', b'"'), (b'\\', b'\\'), (b'\n', b'n'), (b'\t', b't'), (b'\r', b'r'), (8, b'b'), (12, b'f')];
 
 /// A column whose values are joined from several of another one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,6 +14,8 @@ const LENGTHS: std::ops::RangeInclusive<usize> = 3..=100;
 const SIBLINGS_MAX: usize = 64;
 /// Columns of numbers that others may be computed from.
 const SOURCES_MAX: usize = 8;
+/// Numbers closer together are not worth it.
+const SPREAD_MIN: i64 = 1_000;
 /// Values looked at before all are.
 const SAMPLE: usize = 32;
 /// A value is looked for where at most so many of the sample do not have it.
@@ -70,7 +72,9 @@ impl Encoder {
 
     /// Remembers the numbers of a column, when others are likely to follow from them.
     pub(super) fn remember(&mut self, column: u32, domain: u32, numbers: &[i64]) {
-        if numbers.len() >= SAMPLE && self.sources.iter().filter(|s| s.domain == domain).count() < SOURCES_MAX {
+        let (least, most) = (numbers.iter().min(), numbers.iter().max());
+        let spread = most.zip(least).map_or(0, |(most, least)| most.saturating_sub(*least));
+        if spread >= SPREAD_MIN && numbers.len() >= SAMPLE && self.sources.iter().filter(|s| s.domain == domain).count() < SOURCES_MAX {
             self.sources.push(Source { domain, column, numbers: numbers.to_vec() });
         }
     }
@@ -131,6 +135,10 @@ impl Encoder {
             bytes
         };
         let known = self.siblings.iter().enumerate().rev().filter(|(_, s)| s.domain == domain).take(SIBLINGS_MAX);
-        known.map(|(index, sibling)| (saved(sibling), index)).filter(|&(bytes, _)| bytes >= LENGTHS.start() * SAMPLE).max().map(|best| best.1)
+        known
+            .map(|(index, sibling)| (saved(sibling), index))
+            .filter(|&(bytes, _)| bytes >= LENGTHS.start() * SAMPLE)
+            .max()
+            .map(|best| best.1)
     }
 }

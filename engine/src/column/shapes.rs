@@ -208,7 +208,7 @@ impl Encoder {
         };
         let mut order: Vec<usize> = (0..children.len()).collect();
         order.sort_by_key(|&index| children[index].data.len() > LONG_BYTES * children[index].spans.len());
-        let (siblings, sources) = (self.siblings.len(), self.sources.len());
+        let siblings = self.siblings.len();
         let mut columns = vec![0; children.len()];
         for index in order {
             let child = std::mem::take(&mut children[index]);
@@ -225,7 +225,6 @@ impl Encoder {
             }
         }
         self.siblings.truncate(siblings);
-        self.sources.truncate(sources);
         Ok(columns)
     }
 

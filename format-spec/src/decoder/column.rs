@@ -3,7 +3,7 @@
 use super::area::{Piece, pages};
 use super::dictionary::Entries;
 use super::integers::{integers, texts};
-use super::plan::{Column, Domain, Kind, Part, Plan};
+use super::plan::{Column, Domain, Kind, Part, Plan, Way};
 use super::{COLUMN_BYTES_MAX, Result, Seen, VALUES_MAX, fail, print};
 
 /// All values of a column, in order.
@@ -31,7 +31,7 @@ fn signed(stored: u64) -> i64 {
 pub fn read_all(plan: &Plan, dictionaries: &[Entries], pieces: &[Piece], at: u64, seen: &mut Seen) -> Result<Vec<Values>> {
     let mut order = Vec::new();
     for (index, column) in plan.columns.iter().enumerate() {
-        if !matches!(column.kind, Kind::Constant(_) | Kind::Same(_) | Kind::Escaped(_) | Kind::Mapped { .. }) {
+        if matches!(column.kind, Kind::Text | Kind::Number(_) | Kind::Dictionary(_) | Kind::Shapes(_)) {
             for (page, (first_range, count)) in pages(&plan.domains[column.domain]).into_iter().enumerate() {
                 order.push((first_range, index, page, count));
             }
@@ -93,10 +93,23 @@ fn read_one(
             }
         }
         Kind::Same(other) => values = decoded[*other].clone(),
-        Kind::Escaped(child) => {
+        Kind::Escaped(child, way) => {
             for plain in &decoded[*child].texts {
-                let escaped = plain.iter().flat_map(|&b| if b == b'"' || b == b'\\' { vec![b'\\', b] } else { vec![b] }).collect();
-                push(&mut values.texts, escaped)?;
+                push(&mut values.texts, plain.iter().flat_map(|&byte| escaped(byte, way)).collect())?;
+            }
+        }
+        Kind::List { counts, elements, separator } => {
+            let of_range = (domain, &plan.domains[plan.columns[*elements].domain]);
+            for value in join(&decoded[*counts], &decoded[*elements], separator, of_range, at)? {
+                push(&mut values.texts, value)?;
+            }
+        }
+        Kind::Computed { source, divisor, addend, type_ } => {
+            for &stored in &decoded[*source].integers {
+                let number = signed(stored).div_euclid(*divisor).wrapping_add(*addend);
+                let Some(text) = print::number(*type_, number) else { return fail(at, "a computed number that its type cannot have") };
+                values.integers.push(number as u64 ^ 1 << 63);
+                push(&mut values.texts, text)?;
             }
         }
         Kind::Number(type_) => {
@@ -135,6 +148,39 @@ fn read_one(
     Ok(values)
 }
 
+fn escaped(byte: u8, way: &Way) -> Vec<u8> {
+    match (way, byte) {
+        (Way::Json, b'"' | b'\\') => vec![b'\\', byte],
+        (Way::Json, 8) => b"\\b".to_vec(),
+        (Way::Json, 9) => b"\\t".to_vec(),
+        (Way::Json, 10) => b"\\n".to_vec(),
+        (Way::Json, 12) => b"\\f".to_vec(),
+        (Way::Json, 13) => b"\\r".to_vec(),
+        (Way::Doubled, b'"') => b"\"\"".to_vec(),
+        _ => vec![byte],
+    }
+}
+
+/// The values of a list. In each row range they use up the elements of that range exactly.
+fn join(counts: &Values, elements: &Values, separator: &[u8], (domain, of_elements): (&Domain, &Domain), at: u64) -> Result<Vec<Vec<u8>>> {
+    let (mut row, mut next, mut end) = (0, 0, 0);
+    let mut out = Vec::new();
+    for (&rows, &there) in domain.iter().zip(of_elements) {
+        end += there;
+        for _ in 0..rows {
+            let taken = counts.number(row).and_then(|count| usize::try_from(count).ok()).filter(|&count| count <= end - next);
+            let Some(taken) = taken else { return fail(at, "lists need more elements than there are") };
+            out.push(elements.texts[next..next + taken].join(separator));
+            next += taken;
+            row += 1;
+        }
+        if next != end {
+            return fail(at, "lists need fewer elements than there are");
+        }
+    }
+    Ok(out)
+}
+
 /// An entry that says its row ranges is in no other.
 fn check_sets(entries: &Entries, numbers: &[u64], domain: &Domain) -> Result<()> {
     let mut numbers = numbers.iter();
@@ -152,6 +198,7 @@ fn check_sets(entries: &Entries, numbers: &[u64], domain: &Domain) -> Result<()>
 
 /// The values of a column of shapes. In each row range, its slots use up the values of their columns in that range exactly.
 fn assemble(plan: &Plan, shapes: &[Vec<Part>], ids: &[u64], domain: &Domain, decoded: &[Values], at: u64) -> Result<Vec<Vec<u8>>> {
+    let mut row = 0;
     let slots: std::collections::BTreeSet<usize> =
         shapes.iter().flatten().filter_map(|part| if let Part::Slot(column) = part { Some(*column) } else { None }).collect();
     let mut next = vec![0; decoded.len()];
@@ -168,6 +215,8 @@ fn assemble(plan: &Plan, shapes: &[Vec<Part>], ids: &[u64], domain: &Domain, dec
             for part in shape {
                 match part {
                     Part::Literal(bytes) => value.extend_from_slice(bytes),
+                    // Domains are the same, so the place among all values is the same, too.
+                    Part::Aligned(column) => value.extend_from_slice(&decoded[*column].texts[row]),
                     Part::Slot(column) => {
                         if next[*column] == ends[*column] {
                             return fail(at, "shapes need more values than their columns have");
@@ -178,6 +227,7 @@ fn assemble(plan: &Plan, shapes: &[Vec<Part>], ids: &[u64], domain: &Domain, dec
                 }
             }
             out.push(value);
+            row += 1;
         }
         if slots.iter().any(|&slot| next[slot] != ends[slot]) {
             return fail(at, "shapes need fewer values than their columns have");

@@ -87,19 +87,20 @@ fn text_page(piece: &Piece, count: usize, bytes_max: usize, seen: &mut Seen) -> 
 
 fn fixed_page(piece: &Piece, count: usize, width: usize, seen: &mut Seen) -> Result<Vec<Vec<u8>>> {
     let mut cursor = Cursor::new(&piece.bytes, piece.offset, "dictionary page");
-    let head = width.min(8);
-    let heads = if width <= 8 { cursor.rest() } else { cursor.bytes()? };
-    let mut keys = Vec::new();
-    for number in integers(heads, count, piece.offset, seen)? {
-        let (zeros, bytes) = (&number.to_be_bytes()[..8 - head], &number.to_be_bytes()[8 - head..]);
-        if zeros.iter().any(|&b| b != 0) {
-            return cursor.fail("entry of too many bytes");
+    let mut keys = vec![Vec::new(); count];
+    let mut left = width;
+    while left > 0 {
+        let chunk = left.min(8);
+        left -= chunk;
+        let page = if left == 0 { cursor.rest() } else { cursor.bytes()? };
+        for (key, number) in keys.iter_mut().zip(integers(page, count, piece.offset, seen)?) {
+            let (zeros, bytes) = (&number.to_be_bytes()[..8 - chunk], &number.to_be_bytes()[8 - chunk..]);
+            if zeros.iter().any(|&b| b != 0) {
+                return cursor.fail("entry of too many bytes");
+            }
+            key.extend_from_slice(bytes);
         }
-        let mut key = bytes.to_vec();
-        key.extend_from_slice(cursor.take(width - head)?);
-        keys.push(key);
     }
-    cursor.end()?;
     Ok(keys)
 }
 

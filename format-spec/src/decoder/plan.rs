@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::{Result, Seen, VALUES_MAX};
-use crate::constants::{self as c, class, column, types};
+use crate::constants::{self as c, class, column, escape, types};
 
 /// Values of a column in each row range.
 pub type Domain = Vec<usize>;
@@ -32,12 +32,22 @@ pub enum Type {
     Padded { width: u8 },
     Decimal { scale: u8 },
     Time { family: u8, separator: u8, digits: u8 },
+    ShortTime { family: u8, separator: u8, digits: u8 },
+    ShortDecimal { scale: u8, point: bool },
 }
 
 /// A part of a template.
+#[derive(Clone)]
 pub enum Part {
     Literal(Vec<u8>),
     Slot(usize),
+    Aligned(usize),
+}
+
+/// How an escaped column differs from the plain one.
+pub enum Way {
+    Json,
+    Doubled,
 }
 
 /// How a column is encoded.
@@ -48,7 +58,9 @@ pub enum Kind {
     Number(Type),
     Dictionary(usize),
     Shapes(Vec<Vec<Part>>),
-    Escaped(usize),
+    Escaped(usize, Way),
+    List { counts: usize, elements: usize, separator: Vec<u8> },
+    Computed { source: usize, divisor: i64, addend: i64, type_: Type },
     Mapped { key: usize, dictionary: usize, table: Vec<usize> },
 }
 
@@ -119,26 +131,51 @@ pub fn read_plan(bytes: &[u8], offset: u64, seen: &mut Seen) -> Result<Plan> {
     let mut columns: Vec<Column> = Vec::new();
     for _ in 0..r.count()? {
         let column = read_column(r, columns.len(), domains.len(), &dictionaries, seen)?;
-        if let Kind::Same(other) | Kind::Escaped(other) = column.kind
-            && columns[other].domain != column.domain
-        {
-            return r.fail("a column and the one it is made from have different domains");
-        }
-        if let Kind::Mapped { key, table, .. } = &column.kind {
-            let Kind::Dictionary(of_key) = columns[*key].kind else { return r.fail("the key of a mapped column has no entry numbers") };
-            if columns[*key].domain != column.domain {
-                return r.fail("a column and the one it is made from have different domains");
-            }
-            if table.len() != dictionaries[of_key].entries {
-                return r.fail("a table of another length than its key's dictionary");
-            }
-        }
+        check_column(r, &column, &columns, &dictionaries)?;
         columns.push(column);
     }
     let (dictionary_area, data_area) = (read_area(r)?, read_area(r)?);
     let roots = read_roots(r, &columns)?;
     r.end()?;
     Ok(Plan { ranges, domains, dictionaries, columns, dictionary_area, data_area, roots })
+}
+
+/// What a column asks of those that it is made from.
+fn check_column(r: &Cursor<'_>, own: &Column, columns: &[Column], dictionaries: &[Dictionary]) -> Result<()> {
+    let partners: Vec<usize> = match &own.kind {
+        Kind::Same(other) | Kind::Escaped(other, _) => vec![*other],
+        Kind::Mapped { key, .. } => vec![*key],
+        Kind::List { counts, .. } => vec![*counts],
+        Kind::Computed { source, .. } => vec![*source],
+        Kind::Shapes(shapes) => {
+            shapes.iter().flatten().filter_map(|part| if let Part::Aligned(other) = part { Some(*other) } else { None }).collect()
+        }
+        _ => Vec::new(),
+    };
+    if let Kind::Mapped { key, table, .. } = &own.kind {
+        let Kind::Dictionary(of_key) = columns[*key].kind else { return r.fail("the key of a mapped column has no entry numbers") };
+        if columns[*key].domain == own.domain && table.len() != dictionaries[of_key].entries {
+            return r.fail("a table of another length than its key's dictionary");
+        }
+    }
+    if let Kind::List { counts: numbers, .. } | Kind::Computed { source: numbers, .. } = own.kind
+        && !holds_numbers(columns, numbers)
+    {
+        return r.fail("counts, or the source of computed numbers, that are no numbers");
+    }
+    if partners.iter().any(|&other| columns[other].domain != own.domain) {
+        return r.fail("a column and the one it is made from have different domains");
+    }
+    Ok(())
+}
+
+/// Whether the column has numbers, or is the same as one that has.
+fn holds_numbers(columns: &[Column], column: usize) -> bool {
+    match columns[column].kind {
+        Kind::Same(other) => matches!(columns[other].kind, Kind::Number(_)),
+        Kind::Number(_) => true,
+        _ => false,
+    }
 }
 
 fn list<T>(r: &mut Cursor<'_>, mut one: impl FnMut(&mut Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
@@ -202,8 +239,29 @@ fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: &
         column::TEXT => Kind::Text,
         column::NUMBER => Kind::Number(read_type(r, seen)?),
         column::DICTIONARY => Kind::Dictionary(r.below(dictionaries.len(), "no such dictionary")?),
-        column::SHAPES => Kind::Shapes(list(r, |r| list(r, |r| read_part(r, index)))?),
-        column::ESCAPED => Kind::Escaped(r.below(index, "no such column")?),
+        column::SHAPES => Kind::Shapes(read_shapes(r, index, seen)?),
+        column::ESCAPED => {
+            let other = r.below(index, "no such column")?;
+            let way = r.u8()?;
+            seen.insert(("escape", u64::from(way)));
+            match way {
+                escape::JSON => Kind::Escaped(other, Way::Json),
+                escape::DOUBLED => Kind::Escaped(other, Way::Doubled),
+                _ => return r.fail("unknown way to escape"),
+            }
+        }
+        column::LIST => {
+            let (counts, elements) = (r.below(index, "no such column")?, r.below(index, "no such column")?);
+            Kind::List { counts, elements, separator: r.bytes()?.to_vec() }
+        }
+        column::COMPUTED => {
+            let source = r.below(index, "no such column")?;
+            let divisor = match i64::try_from(r.varint()?) {
+                Ok(divisor) if divisor > 0 => divisor,
+                _ => return r.fail("bad divisor"),
+            };
+            Kind::Computed { source, divisor, addend: r.signed()?, type_: read_type(r, seen)? }
+        }
         column::MAPPED => {
             let (key, dictionary) = (r.below(index, "no such column")?, r.below(dictionaries.len(), "no such dictionary")?);
             Kind::Mapped { key, dictionary, table: list(r, |r| r.below(dictionaries[dictionary].entries, "no such dictionary entry"))? }
@@ -213,13 +271,37 @@ fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: &
     Ok(Column { domain, kind })
 }
 
-fn read_part(r: &mut Cursor<'_>, index: usize) -> Result<Part> {
-    let word = r.varint()?;
-    let value = usize::try_from(word / 2).map_err(|_| r.error("length out of bounds"))?;
-    if word.is_multiple_of(2) {
-        return Ok(Part::Literal(r.take(value)?.to_vec()));
-    }
-    if value < index { Ok(Part::Slot(value)) } else { r.fail("no such column") }
+/// Pieces, then shapes out of pieces.
+fn read_shapes(r: &mut Cursor<'_>, index: usize, seen: &mut Seen) -> Result<Vec<Vec<Part>>> {
+    let pieces = list(r, |r| {
+        let mut piece = vec![Part::Literal(r.bytes()?.to_vec())];
+        let tail = r.varint()?;
+        seen.insert(("part", if tail == 0 { 0 } else { 2 - tail % 2 }));
+        if tail > 0 {
+            let column = usize::try_from((tail - 1) / 2).ok().filter(|&column| column < index).ok_or_else(|| r.error("no such column"))?;
+            piece.push(if tail % 2 == 1 { Part::Slot(column) } else { Part::Aligned(column) });
+        }
+        Ok(piece)
+    })?;
+    let mut literal_bytes = 0;
+    list(r, |r| {
+        let mut shape = Vec::new();
+        let mut next = 0;
+        for _ in 0..r.count()? {
+            let word = r.at_most(pieces.len() as u64, "no such piece of a shape")?;
+            let number = if word == 0 { next } else { word - 1 };
+            let Some(piece) = pieces.get(number) else { return r.fail("no such piece of a shape") };
+            if let Part::Literal(literal) = &piece[0] {
+                literal_bytes += literal.len();
+            }
+            if literal_bytes > c::SHAPES_BYTES_MAX {
+                return r.fail("shapes with too many bytes");
+            }
+            shape.extend_from_slice(piece);
+            next = number + 1;
+        }
+        Ok(shape)
+    })
 }
 
 fn read_type(r: &mut Cursor<'_>, seen: &mut Seen) -> Result<Type> {
@@ -235,14 +317,19 @@ fn read_type(r: &mut Cursor<'_>, seen: &mut Seen) -> Result<Type> {
             scale if (1..=c::DECIMAL_SCALE_MAX).contains(&scale) => Type::Decimal { scale },
             _ => return r.fail("bad scale"),
         },
-        types::TIME => {
+        types::SHORT_DECIMAL => match (r.u8()?, r.u8()?) {
+            (scale, point @ (0 | 1)) if (1..=c::DECIMAL_SCALE_MAX).contains(&scale) => Type::ShortDecimal { scale, point: point == 1 },
+            _ => return r.fail("bad scale"),
+        },
+        types::TIME | types::SHORT_TIME => {
             let (family, separator, digits) = (r.u8()?, r.u8()?, r.u8()?);
             let separated = if digits == 0 { separator == 0 } else { separator == b'.' || separator == b',' };
-            if family >= c::TIME_FAMILIES || digits > c::TIME_DIGITS_MAX || !separated {
+            let short = tag == types::SHORT_TIME;
+            if family >= c::TIME_FAMILIES || digits > c::TIME_DIGITS_MAX || !separated || (short && digits == 0) {
                 return r.fail("bad time layout");
             }
             seen.insert(("time family", u64::from(family)));
-            Type::Time { family, separator, digits }
+            if short { Type::ShortTime { family, separator, digits } } else { Type::Time { family, separator, digits } }
         }
         _ => return r.fail("unknown type"),
     })
@@ -279,11 +366,7 @@ fn read_roots(r: &mut Cursor<'_>, columns: &[Column]) -> Result<Roots> {
         }
         derived.push(Derived { shape, column, multiplier: r.signed()?, addend: r.signed()? });
     }
-    let numbers = |column: usize| match columns[column].kind {
-        Kind::Same(other) => matches!(columns[other].kind, Kind::Number(_)),
-        Kind::Number(_) => true,
-        _ => false,
-    };
+    let numbers = |column: usize| holds_numbers(columns, column);
     if !numbers(explicit) || !numbers(stream_rows) || !derived.iter().all(|d| numbers(d.column)) {
         return r.fail("a column that must hold numbers does not");
     }

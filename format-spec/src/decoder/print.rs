@@ -20,7 +20,27 @@ pub fn number(type_: Type, value: i64) -> Option<Vec<u8>> {
             Some(format!("{}{whole}.{fraction}", if value < 0 { "-" } else { "" }).into_bytes())
         }
         Type::Time { family, separator, digits } => time(value, family, separator, digits),
+        Type::ShortTime { family, separator, digits } => {
+            let mut text = time(value, family, separator, digits)?;
+            // Separator and fraction stand at the end.
+            let fraction = text.split_off(text.len() - usize::from(digits) - 1);
+            text.extend(without_zeros(&fraction));
+            Some(text)
+        }
+        Type::ShortDecimal { scale, point } => {
+            let mut text = number(Type::Decimal { scale }, value)?;
+            let fraction = text.split_off(text.len() - usize::from(scale) - 1);
+            let short = without_zeros(&fraction);
+            text.extend(if short.is_empty() && point { b".0".to_vec() } else { short });
+            Some(text)
+        }
     }
+}
+
+/// A separator and digits without the zeros at the end; nothing when no digit is left.
+fn without_zeros(fraction: &[u8]) -> Vec<u8> {
+    let digits = String::from_utf8_lossy(&fraction[1..]).trim_end_matches('0').as_bytes().to_vec();
+    if digits.is_empty() { digits } else { [&fraction[..1], &digits].concat() }
 }
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -115,6 +135,9 @@ mod tests {
             let [_, value, layout, text, _] = cells[..] else { continue };
             let Ok(value) = value.parse::<i64>() else { continue };
             let layout: Vec<&str> = layout.splitn(2, ", ").collect();
+            if layout.len() < 2 {
+                continue;
+            }
             let (separator, digits) = layout[1].rsplit_once(", ").unwrap();
             let separator = if separator == "none" { 0 } else { separator.as_bytes()[1] };
             let type_ = Type::Time { family: layout[0].parse().unwrap(), separator, digits: digits.parse().unwrap() };
@@ -130,6 +153,14 @@ mod tests {
         assert_eq!(number(Type::Padded { width: 3 }, 1000), None);
         assert_eq!(number(Type::Padded { width: 3 }, -1), None);
         assert_eq!(number(Type::Padded { width: 3 }, 7), Some(b"007".to_vec()));
+        let short = |point, value| number(Type::ShortDecimal { scale: 3, point }, value).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(
+            (short(true, 1500), short(true, -7000), short(false, 7000)),
+            (Some("1.5".into()), Some("-7.0".into()), Some("7".into()))
+        );
+        let time =
+            |value| number(Type::ShortTime { family: 5, separator: b'.', digits: 3 }, value).map(|text| String::from_utf8(text).unwrap());
+        assert_eq!((time(1_020), time(2_000)), (Some("00:00:01.02".into()), Some("00:00:02".into())));
         assert_eq!(number(Type::Decimal { scale: 2 }, -5), Some(b"-0.05".to_vec()));
         assert_eq!(number(Type::Decimal { scale: 17 }, 1_000_000_000_000_000_000), None);
         assert_eq!(number(Type::Decimal { scale: 17 }, 999_999_999_999_999_999), Some(b"9.99999999999999999".to_vec()));

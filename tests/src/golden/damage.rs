@@ -3,7 +3,7 @@
 use super::{EFFORT, segment_of};
 use crate::random::{Random, START_NS};
 use crate::record::Rec;
-use haystore::column::plan::{Area, Kind, Mapping, Plan};
+use haystore::column::plan::{Area, Computed, Escape, Kind, List, Mapping, Plan};
 use haystore::encoding::typed::{FixedClass, Type};
 use haystore::segment::{GroupInfo, MAGIC, RowGroupMeta, Rows, SegmentWriter, encode_row_group, read_footer};
 use haystore::shape::{Part, Span};
@@ -254,7 +254,7 @@ fn with_plan() -> Vec<(&'static str, Vec<u8>)> {
     with("plan-bytes-left", &|o| o.roots.push(0));
     with("plan-bytes-missing", &|o| o.roots.truncate(o.roots.len() - 1));
     with("plan-no-such-column", &|o| o.roots[0] = 100);
-    with("plan-column-of-itself", &|o| o.plan.columns[3].kind = Kind::Escaped(3));
+    with("plan-column-of-itself", &|o| o.plan.columns[3].kind = Kind::Escaped(3, Escape::Json));
     let mapped = |o: &mut Opened, key_kind: &dyn Fn(&Kind) -> bool, table: Vec<u32>| {
         let key = o.find(key_kind) as u32;
         let last = o.plan.columns.iter().rposition(|c| matches!(c.kind, Kind::Dictionary(_))).unwrap();
@@ -274,8 +274,28 @@ fn with_plan() -> Vec<(&'static str, Vec<u8>)> {
     });
     with("plan-escaped-of-other-domain", &|o| {
         let last = o.plan.columns.len() - 2;
-        o.plan.columns[last].kind = Kind::Escaped(0);
+        o.plan.columns[last].kind = Kind::Escaped(0, Escape::Doubled);
     });
+    with("plan-aligned-of-other-domain", &|o| {
+        let at = o.find(|k| matches!(k, Kind::Shapes(_)));
+        let column = (0..at).find(|&c| o.plan.columns[c].domain != o.plan.columns[at].domain).unwrap();
+        o.plan.columns[at].kind = Kind::Shapes(vec![vec![Part::Aligned(column as u32)]]);
+    });
+    // A column of as many numbers as there are rows, and the last one of rows, which is none of numbers.
+    let list = |o: &mut Opened, counts: &dyn Fn(&Opened) -> usize| {
+        let counts = counts(o) as u32;
+        let at = o.plan.columns.iter().rposition(|c| c.domain == o.plan.columns[counts as usize].domain).unwrap();
+        o.plan.columns[at].kind = Kind::List(List { counts, elements: counts, separator: b",".to_vec() });
+    };
+    with("plan-list-of-too-few", &|o| list(o, &number));
+    with("plan-list-without-counts", &|o| list(o, &|o| o.find(|k| matches!(k, Kind::Dictionary(_)))));
+    let computed = |o: &mut Opened, source: usize, divisor: i64, type_: Type| {
+        let at = o.plan.columns.iter().rposition(|c| c.domain == o.plan.columns[source].domain).unwrap();
+        o.plan.columns[at].kind = Kind::Computed(Computed { source: source as u32, divisor, addend: -1, type_ });
+    };
+    with("plan-computed-of-no-numbers", &|o| computed(o, o.find(|k| matches!(k, Kind::Dictionary(_))), 1, Type::Int));
+    with("plan-computed-by-nothing", &|o| computed(o, number(o), 0, Type::Int));
+    with("plan-computed-bad-type", &|o| computed(o, number(o), 1, Type::ShortDecimal { scale: 18, point: true }));
     with("plan-no-such-domain", &|o| o.plan.columns[0].domain = 50);
     with("plan-bad-type", &|o| {
         let at = number(o);

@@ -68,7 +68,8 @@ fn text() -> Vec<Rec> {
         .collect()
 }
 
-/// Nested JSON, with JSON escaped in a string, in several shapes, one field a function of another; the timestamp is a number of milliseconds.
+/// Nested JSON, with JSON escaped in a string, in several shapes, one field a function of another, one computed from another, one that names another;
+/// arrays of several lengths, decimals and times without zeros at the end; the timestamp is a number of milliseconds.
 fn json() -> Vec<Rec> {
     let mut random = Random::new(2);
     let stream = labels(&[("app", "shop"), ("host", "h1")]);
@@ -82,13 +83,21 @@ fn json() -> Vec<Rec> {
             let (pod, node) = random.pick(&[("web-a", "north"), ("web-b", "south"), ("api", "north"), ("db", "east")]);
             let line = match i % 5 {
                 0 => format!("{{\"ts\":{},\"level\":\"warn\", \"x\":null,\"x\":1.50e3,\"msg\":\"slow {i}\"}}", at / MILLISECOND_NS),
-                _ => format!(
-                    "{{\"ts\":{},\"level\":\"info\",\"pod\":\"{pod}\",\"node\":\"{node}\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{},\"ms\":{}.{}}},\"payload\":\"{payload}\"}}",
-                    at / MILLISECOND_NS,
-                    random.once_in(2),
-                    random.below(300),
-                    random.below(10)
-                ),
+                _ => {
+                    let fraction = format!("{:09}", random.below(1_000_000) * 1_000);
+                    let clock = format!("00:{:02}:{:02}.{}", i / 60, i % 60, fraction.trim_end_matches('0'));
+                    let tags: Vec<String> = (0..random.below(4)).map(|tag| format!("\"t{tag}{}\"", random.below(40))).collect();
+                    let (price, whole) = (f64::from(random.below(4000) as u32) / 8.0, random.below(900));
+                    format!(
+                        "{{\"ts\":{0},\"s\":{1},\"level\":\"info\",\"pod\":\"{pod}\",\"node\":\"{node}\",\"user\":\"{user}\",\"request\":{{\"id\":\"{uuid}\",\"ok\":{2},\"ms\":{3}.{4}}},\"payload\":\"{payload}\",\"clock\":\"{clock}\",\"tags\":[{5}],\"price\":{price},\"message\":\"request {uuid} took {whole}ms\"}}",
+                        at / MILLISECOND_NS,
+                        at / SECOND_NS,
+                        random.once_in(2),
+                        random.below(300),
+                        random.below(10),
+                        tags.join(","),
+                    )
+                }
             };
             Rec { format: Format::Json, ..Rec::plain(at, &stream, line) }
         })
@@ -104,13 +113,14 @@ fn csv() -> Vec<Rec> {
         vec![Rec { format: Format::Csv { delimiter: b',', columns: Vec::new() }, ..Rec::plain(START_NS, &stream, "id,when") }];
     records.extend((0..300).map(|i: i64| {
         let line = format!(
-            "{:06};2024-01-01 00:00:{:02};\"Ann; {}\";{}.{:02};;{}",
+            "{:06};2024-01-01 00:00:{:02};\"Ann; {}\";{}.{:02};;{};\"says \"\"no. {}\"\"\"",
             i,
             i % 60,
             random.pick(&["A", "B", "C"]),
             random.below(900),
             random.below(100),
-            ["x", "y"][(i % 2) as usize]
+            ["x", "y"][(i % 2) as usize],
+            random.below(70)
         );
         Rec { format: format.clone(), ..Rec::plain(START_NS + i, &stream, line) }
     }));

@@ -289,7 +289,9 @@ fn could(kind: &Kind, class: Option<FixedClass>, part: &[u8]) -> bool {
         (Kind::Constant(value), _) => memmem::find(value, part).is_some(),
         (Kind::Number(Type::Int), _) => part.len() <= 20 && all(|b| b.is_ascii_digit() || b == b'-'),
         (Kind::Number(Type::Padded(width)), _) => part.len() <= usize::from(*width) && all(|b| b.is_ascii_digit()),
-        (Kind::Number(Type::Decimal(_) | Type::ShortDecimal { .. }), _) => part.len() <= 21 && all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')),
+        (Kind::Number(Type::Decimal(_) | Type::ShortDecimal { .. }), _) => {
+            part.len() <= 21 && all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+        }
         (Kind::Number(Type::Time(layout) | Type::ShortTime(layout)), _) => {
             part.len() <= layout.text_len()
                 && all(|b| b.is_ascii_digit() || b.is_ascii_alphabetic() || matches!(b, b'-' | b':' | b' ' | b'/' | b'.' | b','))
