@@ -34,14 +34,15 @@ PAGE_VALUES_MIN = 4096
 OWN_FRAME_BYTES = 8192
 SHARED_FRAME_BYTES = 16384
 DICTIONARY_PAGE_ENTRIES_MAX = 65536
+SHAPES_BYTES_MAX = 1 << 28
 WINDOW_BYTES_MAX = 1 << 27
 PCO_VERSION = (4, 1)  # the newest
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 U32 = 1 << 32
 U64 = 1 << 64
 
-CONSTANT, SAME, TEXT, NUMBER, DICTIONARY, SHAPES, ESCAPED, MAPPED = range(8)
-INT, PADDED, DECIMAL, TIME = range(4)
+CONSTANT, SAME, TEXT, NUMBER, DICTIONARY, SHAPES, ESCAPED, MAPPED, LIST, COMPUTED = range(10)
+INT, PADDED, DECIMAL, TIME, SHORT_TIME, SHORT_DECIMAL = range(6)
 CLASS_TEXT, HEX_LOWER, HEX_UPPER, UUID, IPV4 = range(5)
 
 # Limits of this reader, not of the format: values that a column has in a row group, bytes of a column in a row range.
@@ -53,6 +54,7 @@ Section = namedtuple("Section", "stored length checksum")
 Plan = namedtuple("Plan", "ranges domains dictionaries columns dictionary_area data_area roots")
 Dictionary = namedtuple("Dictionary", "kind width entries page_entries sets page_bytes")
 Column = namedtuple("Column", "domain tag argument")
+Slot = namedtuple("Slot", "column aligned")
 Area = namedtuple("Area", "pieces frames")
 Roots = namedtuple("Roots", "lines metadata formats labels stream_rows streams explicit derived")
 Root = namedtuple("Root", "ranges fences")
@@ -271,39 +273,85 @@ def read_column(cursor, domains, dictionaries, before):
     argument = None
     if tag == CONSTANT:
         argument = cursor.bytes()
-    elif tag in (SAME, ESCAPED):
-        argument = cursor.below(len(before), "no such column")
-        check(before[argument].domain == domain, "a column and the one it is made from have different domains")
+    elif tag == SAME:
+        argument = read_other(cursor, domain, before)
     elif tag == NUMBER:
         argument = read_type(cursor)
     elif tag == DICTIONARY:
         argument = cursor.below(len(dictionaries), "no such dictionary")
     elif tag == SHAPES:
-        argument = cursor.list(lambda: cursor.list(lambda: read_part(cursor, len(before))))
+        argument = read_shapes(cursor, domain, before)
+    elif tag == ESCAPED:
+        argument = read_other(cursor, domain, before), cursor.u8()
+        check(argument[1] < len(ESCAPES), "unknown way to escape")
     elif tag == MAPPED:
         argument = read_mapping(cursor, domain, dictionaries, before)
+    elif tag == LIST:
+        counts, elements = read_other_numbers(cursor, domain, before), cursor.below(len(before), "no such column")
+        argument = counts, elements, cursor.bytes()
+    elif tag == COMPUTED:
+        source, divisor = read_other_numbers(cursor, domain, before), cursor.below(1 << 63, "bad divisor")
+        check(divisor > 0, "bad divisor")
+        argument = source, divisor, cursor.signed(), read_type(cursor)
     else:
         check(tag == TEXT, "unknown encoding of a column")
     return Column(domain, tag, argument)
 
 
+def read_other(cursor, domain, before):
+    """The number of a column from which one of this domain is made, row by row."""
+    column = cursor.below(len(before), "no such column")
+    check(before[column].domain == domain, "a column and the one it is made from have different domains")
+    return column
+
+
+def read_other_numbers(cursor, domain, before):
+    """As `read_other`, of a column whose numbers are asked for."""
+    column = read_other(cursor, domain, before)
+    check(number_column(before, column) is not None, "a column that must have numbers has none")
+    return column
+
+
 def read_mapping(cursor, domain, dictionaries, before):
     """Key, dictionary and table of a column that is a function of another (encodings.md)."""
-    key, dictionary = cursor.below(len(before), "no such column"), cursor.below(len(dictionaries), "no such dictionary")
+    key, dictionary = read_other(cursor, domain, before), cursor.below(len(dictionaries), "no such dictionary")
     table = cursor.list(lambda: cursor.below(dictionaries[dictionary].entries, "no such dictionary entry"))
     check(before[key].tag == DICTIONARY, "the key of a mapped column has no entry numbers")
-    check(before[key].domain == domain, "a column and the one it is made from have different domains")
     check(len(table) == dictionaries[before[key].argument].entries, "a table of another length than its key's dictionary")
     return key, dictionary, table
 
 
-def read_part(cursor, columns):
-    """A part of a shape: bytes for a literal, a column's number for a slot (shapes.md)."""
-    number = cursor.varint()
-    if number % 2 == 0:
-        return cursor.take(number // 2)
-    check(number // 2 < columns, "no such column")
-    return number // 2
+def read_shapes(cursor, domain, before):
+    """The shapes of a column, each a list of its parts: bytes for a literal, a `Slot` for a slot of either kind (shapes.md)."""
+    pieces = cursor.list(lambda: read_template_piece(cursor, domain, before))
+    shapes, literals = [], 0
+
+    def shape():
+        nonlocal literals
+        parts, after = [], 0
+        for number in cursor.list(cursor.varint):
+            piece = number - 1 if number else after
+            check(piece < len(pieces), "no such piece of a shape")
+            parts += pieces[piece]
+            literals += sum(len(part) for part in pieces[piece] if isinstance(part, bytes))
+            after = piece + 1
+        check(literals <= SHAPES_BYTES_MAX, "literals of too many bytes")
+        shapes.append(parts)
+
+    cursor.list(shape)
+    return shapes
+
+
+def read_template_piece(cursor, domain, before):
+    """The parts, none to two, that a piece puts into the shapes that name it."""
+    literal, tail = cursor.bytes(), cursor.varint()
+    parts = [literal] if literal else []
+    if tail:
+        column, aligned = (tail - 1) // 2, tail % 2 == 0
+        check(column < len(before), "no such column")
+        check(not aligned or before[column].domain == domain, "an aligned slot of a column with another domain")
+        parts.append(Slot(column, aligned))
+    return parts
 
 
 def read_type(cursor):
@@ -313,13 +361,18 @@ def read_type(cursor):
         width = cursor.u8()
         check(1 <= width <= 18, "bad width")
         return tag, width
-    if tag == DECIMAL:
+    if tag in (DECIMAL, SHORT_DECIMAL):
         scale = cursor.u8()
         check(1 <= scale <= 17, "bad scale")
-        return tag, scale
-    if tag == TIME:
+        if tag == DECIMAL:
+            return tag, scale
+        point = cursor.u8()
+        check(point <= 1, "bad flag of a point")
+        return tag, scale, point == 1
+    if tag in (TIME, SHORT_TIME):
         family, separator, digits = cursor.take(3)
         check(family < 6 and digits <= 9 and separator in (b".," if digits else b"\0"), "bad layout of a time")
+        check(digits > 0 or tag == TIME, "bad layout of a time")
         return tag, family, bytes([separator]) if digits else b"", digits
     check(tag == INT, "unknown type of numbers")
     return (tag,)
@@ -358,7 +411,8 @@ def read_roots(cursor, columns):
 
 
 def slots(shape):
-    return [part for part in shape if isinstance(part, int)]
+    """The columns of a shape's slots in their order; aligned slots, which take nothing, are left out."""
+    return [part.column for part in shape if isinstance(part, Slot) and not part.aligned]
 
 
 def number_column(columns, column):
@@ -569,14 +623,12 @@ def text_entries(data, count, bytes_max):
 
 def packed_entries(data, count, width):
     """`count` keys of `width` bytes."""
-    if width <= 8:
-        numbers = integer_page(data, count)
-        check(all(number < 256**width for number in numbers), "an entry with too many bytes")
-        return [number.to_bytes(width, "big") for number in numbers]
-    cursor = Cursor(data)
-    heads = integer_page(cursor.bytes(), count)
-    entries = [head.to_bytes(8, "big") + cursor.take(width - 8) for head in heads]
-    cursor.end()
+    cursor, entries = Cursor(data), [b""] * count
+    for at in range(0, width, 8):
+        size = min(8, width - at)
+        numbers = integer_page(cursor.bytes() if at + size < width else cursor.rest(), count)
+        check(all(number < 256**size for number in numbers), "an integer that its chunk of an entry cannot hold")
+        entries = [entry + number.to_bytes(size, "big") for entry, number in zip(entries, numbers)]
     return entries
 
 
@@ -626,9 +678,9 @@ def can_print(layout, number):
     tag, *parameters = layout
     if tag == PADDED:
         return 0 <= number < 10 ** parameters[0]
-    if tag == DECIMAL:
+    if tag in (DECIMAL, SHORT_DECIMAL):
         return abs(number) < 10**18
-    if tag == TIME:
+    if tag in (TIME, SHORT_TIME):
         family, _, digits = parameters
         first, end, _ = FAMILIES[family]
         return first <= number // (86400 * 10**digits) < end
@@ -643,9 +695,21 @@ def print_number(layout, number):
     if tag == PADDED:
         return b"%0*d" % (parameters[0], number)
     if tag == DECIMAL:
-        whole, fraction = divmod(abs(number), 10 ** parameters[0])
-        return b"%s%d.%0*d" % (b"-" if number < 0 else b"", whole, parameters[0], fraction)
-    return print_time(*parameters, number)
+        return print_decimal(*parameters, number)
+    if tag == SHORT_DECIMAL:
+        scale, point = parameters
+        text = print_decimal(scale, number).rstrip(b"0")
+        if text.endswith(b"."):
+            return text + b"0" if point else text[:-1]
+        return text
+    text = print_time(*parameters, number)
+    return text.rstrip(b"0").rstrip(parameters[1]) if tag == SHORT_TIME else text
+
+
+def print_decimal(scale, number):
+    """The bytes of a number that counts units of 10^-scale."""
+    whole, fraction = divmod(abs(number), 10**scale)
+    return b"%s%d.%0*d" % (b"-" if number < 0 else b"", whole, scale, fraction)
 
 
 def print_time(family, separator, digits, number):
@@ -718,17 +782,29 @@ def range_values(plan, dictionaries, stored, number):
             texts = [print_number(column.argument, n) for n in page]
         elif column.tag == DICTIONARY:
             texts = dictionary_values(*dictionaries[column.argument], page, number)
+        elif column.tag == SHAPES:
+            texts = fill_shapes(column.argument, page, values)
+        elif column.tag == ESCAPED:
+            other, way = column.argument
+            texts = [escape_value(text, way) for text in values[other]]
         elif column.tag == MAPPED:
             key, dictionary, table = column.argument
             page = [table[n] for n in stored[key].get(number, [])]
             texts = dictionary_values(*dictionaries[dictionary], page, number)
-        elif column.tag == SHAPES:
-            texts = fill_shapes(column.argument, page, values)
+        elif column.tag == LIST:
+            counts, elements, separator = column.argument
+            texts = join_lists(numbers(plan, stored, counts, number), values[elements], separator)
         else:
-            texts = [re.sub(rb'(["\\])', rb"\\\1", text) for text in values[column.argument]]
+            source, *computation = column.argument
+            texts = computed_values(numbers(plan, stored, source, number), *computation)
         check(sum(map(len, texts)) <= BYTES_MAX, "more bytes in a row range than this reader takes")
         values.append(texts)
     return values
+
+
+def numbers(plan, stored, column, number):
+    """The numbers that a column, or the one it is the same as, has in a row range."""
+    return stored[number_column(plan.columns, column)].get(number, [])
 
 
 def dictionary_values(entries, sets, page, number):
@@ -742,14 +818,55 @@ def fill_shapes(shapes, page, values):
     """The values of a column of shapes: `page` has the shapes' numbers, `values` those of the columns before."""
     waiting = {column: iter(values[column]) for shape in shapes for column in slots(shape)}
     texts, size = [], 0
-    for number in page:
-        parts = [part if isinstance(part, bytes) else next(waiting[part], None) for part in shapes[number]]
+
+    def part_text(part, place):
+        if isinstance(part, bytes):
+            return part
+        return values[part.column][place] if part.aligned else next(waiting[part.column], None)
+
+    for place, number in enumerate(page):
+        parts = [part_text(part, place) for part in shapes[number]]
         check(None not in parts, "a slot takes more values than its column has")
-        texts.append(b"".join(parts))
-        size += len(texts[-1])
+        size += sum(map(len, parts))
         check(size <= BYTES_MAX, "more bytes in a row range than this reader takes")
+        texts.append(b"".join(parts))
     check(all(next(column, None) is None for column in waiting.values()), "values that no slot takes")
     return texts
+
+
+ESCAPES = (  # for each way what is replaced by what, one after the other
+    ((b"\\", rb"\\"), (b'"', rb'\"'), (b"\b", rb"\b"), (b"\t", rb"\t"), (b"\n", rb"\n"), (b"\f", rb"\f"), (b"\r", rb"\r")),
+    ((b'"', b'""'),),
+)
+
+
+def escape_value(text, way):
+    """A value of an escaped column."""
+    for plain, escaped in ESCAPES[way]:
+        text = text.replace(plain, escaped)
+    return text
+
+
+def join_lists(counts, elements, separator):
+    """The values of a column of lists, which take all of the elements."""
+    texts, at, size = [], 0, 0
+    for count in counts:
+        check(count >= 0, "a list of less than no elements")
+        check(count <= len(elements) - at, "a list takes more elements than there are")
+        taken = elements[at : at + count]
+        at += count
+        size += sum(map(len, taken)) + len(separator) * max(count - 1, 0)
+        check(size <= BYTES_MAX, "more bytes in a row range than this reader takes")
+        texts.append(separator.join(taken))
+    check(at == len(elements), "elements that no list takes")
+    return texts
+
+
+def computed_values(source, divisor, addend, layout):
+    """What the numbers print as that are computed from those of another column."""
+    computed = [wrap_i64(number // divisor + addend) for number in source]
+    check(all(can_print(layout, number) for number in computed), "a number that its type cannot print")
+    return [print_number(layout, number) for number in computed]
 
 
 # --- records.md ---
@@ -773,11 +890,6 @@ def timestamps(plan, stored, number, rows):
             taken[column] = taken.get(column, 0) + 1
     check(next(explicit, None) is None, "more explicit timestamps than rows that need one")
     return times
-
-
-def numbers(plan, stored, column, number):
-    """The numbers that a column, or the one it is the same as, has in a row range."""
-    return stored[number_column(plan.columns, column)].get(number, [])
 
 
 STRING = rb'"((?:[^"\\\x00-\x1f]|\\["\\]|\\u00[01][0-9a-f])*)"'
