@@ -462,41 +462,41 @@ fn put_type(out: &mut Vec<u8>, type_: Type) {
 }
 
 /// A literal and the slot behind it; shapes are made of these, and often share them.
-type Piece<'a> = (&'a [u8], Option<&'a Part<u32>>);
+type Chunk<'a> = (&'a [u8], Option<&'a Part<u32>>);
 
-/// The pieces of a shape.
-fn pieces_of(shape: &Shape) -> Vec<Piece<'_>> {
-    let mut pieces = Vec::new();
+/// The chunks of a shape.
+fn chunks_of(shape: &Shape) -> Vec<Chunk<'_>> {
+    let mut chunks = Vec::new();
     let mut literal: &[u8] = &[];
     for part in shape {
         match part {
             Part::Literal(bytes) if literal.is_empty() => literal = bytes,
             Part::Literal(bytes) => {
-                pieces.push((literal, None));
+                chunks.push((literal, None));
                 literal = bytes;
             }
-            slot => pieces.push((std::mem::take(&mut literal), Some(slot))),
+            slot => chunks.push((std::mem::take(&mut literal), Some(slot))),
         }
     }
     if !literal.is_empty() {
-        pieces.push((literal, None));
+        chunks.push((literal, None));
     }
-    pieces
+    chunks
 }
 
-/// All pieces once, in the order in which they first occur, then each shape as piece numbers plus 1: 0 is the piece behind the last.
+/// All chunks once, in the order in which they first occur, then each shape as chunk numbers plus 1: 0 is the chunk behind the last.
 fn put_shapes(out: &mut Vec<u8>, shapes: &[Shape]) {
-    let mut numbers: HashMap<Piece<'_>, u32, foldhash::fast::FixedState> = HashMap::default();
-    let mut known: Vec<Piece<'_>> = Vec::new();
+    let mut numbers: HashMap<Chunk<'_>, u32, foldhash::fast::FixedState> = HashMap::default();
+    let mut known: Vec<Chunk<'_>> = Vec::new();
     let mut bytes = Vec::new();
     put_varint(&mut bytes, shapes.len() as u64);
     for shape in shapes {
-        let pieces = pieces_of(shape);
-        put_varint(&mut bytes, pieces.len() as u64);
+        let chunks = chunks_of(shape);
+        put_varint(&mut bytes, chunks.len() as u64);
         let mut next = 0;
-        for piece in pieces {
-            let number = *numbers.entry(piece).or_insert_with(|| {
-                known.push(piece);
+        for chunk in chunks {
+            let number = *numbers.entry(chunk).or_insert_with(|| {
+                known.push(chunk);
                 known.len() as u32 - 1
             });
             put_varint(&mut bytes, if number == next { 0 } else { u64::from(number) + 1 });
@@ -518,29 +518,29 @@ fn put_shapes(out: &mut Vec<u8>, shapes: &[Shape]) {
 
 /// The inverse of [`put_shapes`] for a column of number `index`.
 fn take_shapes(reader: &mut Reader<'_>, index: u32) -> WireResult<Vec<Shape>> {
-    let pieces: Vec<Shape> = many(reader, |r| {
+    let chunks: Vec<Shape> = many(reader, |r| {
         let literal = r.bytes()?;
-        let mut piece = if literal.is_empty() { Vec::new() } else { vec![Part::Literal(literal.to_vec())] };
+        let mut chunk = if literal.is_empty() { Vec::new() } else { vec![Part::Literal(literal.to_vec())] };
         let tail = r.varint()?;
         if let Some(tail) = tail.checked_sub(1) {
             let column = u32::try_from(tail / 2).ok().filter(|&c| c < index).ok_or(r.error("no such column"))?;
-            piece.push(if tail % 2 == 0 { Part::Slot(column) } else { Part::Aligned(column) });
+            chunk.push(if tail % 2 == 0 { Part::Slot(column) } else { Part::Aligned(column) });
         }
-        Ok(piece)
+        Ok(chunk)
     })?;
     let mut bytes = 0;
     many(reader, |r| {
         let mut shape = Vec::new();
         let mut next = 0;
         for _ in 0..r.count()? {
-            let word = r.bounded(pieces.len())?;
+            let word = r.bounded(chunks.len())?;
             let number = word.checked_sub(1).unwrap_or(next);
-            let piece = pieces.get(number).ok_or(r.error("no such piece of a shape"))?;
-            bytes += piece.iter().map(|part| if let Part::Literal(bytes) = part { bytes.len() } else { 0 }).sum::<usize>();
+            let chunk = chunks.get(number).ok_or(r.error("no such chunk of a shape"))?;
+            bytes += chunk.iter().map(|part| if let Part::Literal(bytes) = part { bytes.len() } else { 0 }).sum::<usize>();
             if bytes > haystore_format::constants::SHAPES_BYTES_MAX {
                 return Err(r.error("shapes too large"));
             }
-            shape.extend_from_slice(piece);
+            shape.extend_from_slice(chunk);
             next = number + 1;
         }
         Ok(shape)

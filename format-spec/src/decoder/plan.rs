@@ -271,33 +271,33 @@ fn read_column(r: &mut Cursor<'_>, index: usize, domains: usize, dictionaries: &
     Ok(Column { domain, kind })
 }
 
-/// Pieces, then shapes out of pieces.
+/// Chunks, then shapes out of chunks.
 fn read_shapes(r: &mut Cursor<'_>, index: usize, seen: &mut Seen) -> Result<Vec<Vec<Part>>> {
-    let pieces = list(r, |r| {
-        let mut piece = vec![Part::Literal(r.bytes()?.to_vec())];
+    let chunks = list(r, |r| {
+        let mut chunk = vec![Part::Literal(r.bytes()?.to_vec())];
         let tail = r.varint()?;
         seen.insert(("part", if tail == 0 { 0 } else { 2 - tail % 2 }));
         if tail > 0 {
             let column = usize::try_from((tail - 1) / 2).ok().filter(|&column| column < index).ok_or_else(|| r.error("no such column"))?;
-            piece.push(if tail % 2 == 1 { Part::Slot(column) } else { Part::Aligned(column) });
+            chunk.push(if tail % 2 == 1 { Part::Slot(column) } else { Part::Aligned(column) });
         }
-        Ok(piece)
+        Ok(chunk)
     })?;
     let mut literal_bytes = 0;
     list(r, |r| {
         let mut shape = Vec::new();
         let mut next = 0;
         for _ in 0..r.count()? {
-            let word = r.at_most(pieces.len() as u64, "no such piece of a shape")?;
+            let word = r.at_most(chunks.len() as u64, "no such chunk of a shape")?;
             let number = if word == 0 { next } else { word - 1 };
-            let Some(piece) = pieces.get(number) else { return r.fail("no such piece of a shape") };
-            if let Part::Literal(literal) = &piece[0] {
+            let Some(chunk) = chunks.get(number) else { return r.fail("no such chunk of a shape") };
+            if let Part::Literal(literal) = &chunk[0] {
                 literal_bytes += literal.len();
             }
             if literal_bytes > c::SHAPES_BYTES_MAX {
                 return r.fail("shapes with too many bytes");
             }
-            shape.extend_from_slice(piece);
+            shape.extend_from_slice(chunk);
             next = number + 1;
         }
         Ok(shape)
