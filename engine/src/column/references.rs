@@ -18,8 +18,8 @@ const SOURCES_MAX: usize = 8;
 const SPREAD_MIN: i64 = 1_000;
 /// Values looked at before all are.
 const SAMPLE: usize = 32;
-/// A value is looked for where at most so many of the sample do not have it.
-const MISSES_MAX: usize = SAMPLE / 5;
+/// A value is looked for where at most this part of the sample, its first values too, do not have it.
+const MISSES_PART: usize = 5;
 /// What numbers may be divided by: units of time.
 const DIVISORS: [i64; 4] = [1, 1_000, 1_000_000, 1_000_000_000];
 
@@ -122,11 +122,11 @@ impl Encoder {
         let step = (spans.len() / SAMPLE).max(1);
         let saved = |sibling: &Sibling| {
             let (mut bytes, mut misses) = (0, 0);
-            for row in (0..spans.len()).step_by(step).take(SAMPLE) {
+            for (seen, row) in (0..spans.len()).step_by(step).take(SAMPLE).enumerate() {
                 let wanted = sibling.value(row);
                 if wanted.is_empty() || memmem::find(spans[row].of(arena), wanted).is_none() {
                     misses += 1;
-                    if misses > MISSES_MAX {
+                    if misses * MISSES_PART > SAMPLE.min(seen + SAMPLE / 4) {
                         return 0;
                     }
                 }

@@ -40,6 +40,8 @@ pub(super) enum Promise {
     Bad,
 }
 
+/// So many values that are not cut, and none that is, are enough to know.
+const UNCUT_MAX: usize = 32;
 /// A template has proved itself when so many values of a sample have it …
 const SAMPLE_COUNT_MIN: usize = 3;
 /// … and all proved ones together must hold this part of the sample.
@@ -55,6 +57,9 @@ pub(super) fn promise(arena: &[u8], spans: &[Span], grain: Grain) -> Promise {
         shapes.key.begin(span.of(arena));
         let cut = text::scan(arena, *span, grain, &mut shapes.key, &mut slots);
         uncut += usize::from(!cut || slots.is_empty() || slots[0] == *span);
+        if uncut >= UNCUT_MAX && uncut == seen + 1 {
+            return Promise::Bad;
+        }
         shapes.intern();
         seen += 1;
     }
