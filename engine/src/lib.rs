@@ -30,4 +30,6 @@ pub mod store;
 pub use error::{Error, ErrorKind, Result};
 pub use record::{Batch, Format, Labels, Metadata, RecordRef, Tenant, Value};
 pub use store::{ColumnUsage, Compacted, Ground, Purpose, SegmentUsage, Usage, Verified};
-pub use store::{Cursor, Deleted, Direction, Job, JobReport, Options, QueryStats, Scan, ScanRequest, SearchRequest, SearchResult, Store};
+pub use store::{
+    Cursor, Deleted, Direction, Gear, Job, JobReport, Options, QueryStats, Scan, ScanRequest, SearchRequest, SearchResult, Store,
+};

@@ -10,6 +10,13 @@ use zstd::zstd_safe::CParameter;
 /// A larger compression context is not kept.
 const KEPT_BYTES_MAX: usize = 4 << 20;
 
+/// From this level on repeats are looked for …
+const LONG_LEVEL: i32 = 19;
+/// … in all of the content, where it is larger than the level's own window …
+const LONG_BYTES_MIN: usize = 8 << 20;
+/// … up to the largest that the format allows, as a power of two.
+const LONG_WINDOW_LOG: u32 = 27;
+
 /// So many contexts of a kind are kept.
 const KEPT_MAX: usize = 8;
 
@@ -52,8 +59,13 @@ pub fn compress_into(bytes: &[u8], level: i32, out: &mut Vec<u8>) -> Result<()> 
     };
     out.clear();
     out.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
+    let long = level >= LONG_LEVEL && bytes.len() > LONG_BYTES_MIN;
+    if long {
+        context.set_parameter(CParameter::WindowLog(LONG_WINDOW_LOG)).map_err(fail)?;
+        context.set_parameter(CParameter::EnableLongDistanceMatching(true)).map_err(fail)?;
+    }
     context.compress_to_buffer(bytes, out).map_err(fail)?;
-    if context.context_mut().sizeof() <= KEPT_BYTES_MAX {
+    if !long && context.context_mut().sizeof() <= KEPT_BYTES_MAX {
         COMPRESSORS.put(context);
     }
     Ok(())

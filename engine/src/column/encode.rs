@@ -35,7 +35,7 @@ const ESCAPES_LOOKED_AT: usize = 64;
 const COMPOSITE_VALUES_MIN: usize = 32;
 
 /// From this level of zstd on time is spent for size …
-const DENSE_LEVEL: i32 = 9;
+pub const DENSE_LEVEL: i32 = 9;
 /// … where what is left to compress is at most this part of the lines: (part, level).
 const LEVELS: [(usize, i32); 3] = [(40, 19), (12, 15), (6, 12)];
 
@@ -48,6 +48,8 @@ pub struct Effort {
     pub pco: u8,
     /// Whether columns found equal by their hash are stored once; off after a hash lied.
     pub same: bool,
+    /// Whether plain compression of the whole row group in one piece is tried too, whatever it costs; its rows can only be read together.
+    pub archive: bool,
 }
 
 /// What is known of a column before its values are looked at.

@@ -86,7 +86,8 @@ impl Encoder {
         let (mut ids, mut cut_ends, mut whole_ends) = (Vec::with_capacity(spans.len()), Vec::new(), Vec::new());
         let sibling = &self.siblings[index];
         for &end in &self.domains[domain as usize].ends {
-            for row in ids.len()..end as usize {
+            while ids.len() < end as usize {
+                let row = ids.len();
                 let (span, wanted) = (spans[row], sibling.value(row));
                 let place = if wanted.is_empty() { None } else { memmem::find(span.of(arena), wanted) };
                 ids.push(u64::from(place.is_none()));

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 const DAY_NS: i64 = 86_400_000_000_000;
-/// The effort of compaction.
-const EFFORT: Effort = Effort { zstd: 9, pco: 8, same: true };
+/// pco's level.
+const PCO_LEVEL: u8 = 8;
 
 pub(super) async fn run(shared: &Arc<Shared>, tenant: &Tenant, task: Task, done: &mut Compacted) -> Result<()> {
     let mut groups = Vec::new();
@@ -189,9 +189,11 @@ impl Output {
                 cut.clear();
             }
             // In one of the pool's places, so that flushes and merges together encode no more at once than memory was set aside for.
+            let gear = self.shared.options.gear;
+            let effort = Effort { zstd: gear.level.clamp(1, 19), pco: PCO_LEVEL, same: true, archive: gear.archive };
             let encoded = self.shared.pool.run(move || {
                 let mut bytes = Vec::new();
-                encode_row_group(&rows, EFFORT, &mut bytes).map(|meta| (meta, bytes))
+                encode_row_group(&rows, effort, &mut bytes).map(|meta| (meta, bytes))
             });
             let (meta, bytes) = self.handle.block_on(encoded)?;
             self.segment.add_encoded(&self.tenant, meta, &bytes);

@@ -34,21 +34,32 @@ pub struct Compacted {
     pub orphans: u64,
 }
 
-/// Compacts every tenant. `everything`: also where it would not pay yet.
-pub(crate) async fn all(shared: &Arc<Shared>, everything: bool) -> Result<Compacted> {
+/// What is compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What pays.
+    Paying,
+    /// All that are not as few as they can be.
+    Everything,
+    /// As before, and then each day once more.
+    Again,
+}
+
+/// Compacts every tenant.
+pub(crate) async fn all(shared: &Arc<Shared>, extent: Extent) -> Result<Compacted> {
     let _one = shared.compacting.acquire().await.map_err(|_| Error::internal("the store is closed"))?;
     let mut done = Compacted::default();
     let state = shared.manifest.refresh().await?;
     let tenants: Vec<Tenant> = state.tenants().cloned().collect();
     let room = Semaphore::new(units(shared.options.compacted_group_bytes) as usize);
-    let each = tenants.into_iter().map(|tenant| of_tenant(shared, tenant, everything, &room));
+    let each = tenants.into_iter().map(|tenant| of_tenant(shared, tenant, extent, &room));
     let mut running = futures_util::stream::iter(each).buffer_unordered(MERGES_MAX);
     while let Some(one) = running.next().await {
         done.add(&one?);
     }
     drop(running);
     collect_garbage(shared, &mut done).await?;
-    orphans::sweep(shared, everything, &mut done).await?;
+    orphans::sweep(shared, extent != Extent::Paying, &mut done).await?;
     Ok(done)
 }
 
@@ -60,13 +71,11 @@ fn units(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).max(1)
 }
 
-async fn of_tenant(shared: &Arc<Shared>, tenant: Tenant, everything: bool, room: &Semaphore) -> Result<Compacted> {
+async fn of_tenant(shared: &Arc<Shared>, tenant: Tenant, extent: Extent, room: &Semaphore) -> Result<Compacted> {
     let mut done = Compacted::default();
+    let everything = extent != Extent::Paying;
     while let Some(task) = plan::next(&shared.manifest.state(), &tenant, everything) {
-        let bytes: u64 = task.inputs.iter().map(|p| p.part.line_bytes).sum();
-        let held = usize::try_from(bytes).unwrap_or(usize::MAX).min(shared.options.compacted_group_bytes);
-        let _room = room.acquire_many(units(held)).await.map_err(|_| Error::internal("compaction is closed"))?;
-        match merge::run(shared, &tenant, task, &mut done).await {
+        match run_task(shared, &tenant, task, room, &mut done).await {
             Ok(()) => {}
             Err(error) if is_passing(&error) && !everything => {
                 tracing::warn!(%error, %tenant, "compaction was given up; it is tried again");
@@ -75,7 +84,19 @@ async fn of_tenant(shared: &Arc<Shared>, tenant: Tenant, everything: bool, room:
             Err(error) => return Err(error),
         }
     }
+    if extent == Extent::Again {
+        for task in plan::days(&shared.manifest.state(), &tenant) {
+            run_task(shared, &tenant, task, room, &mut done).await?;
+        }
+    }
     Ok(done)
+}
+
+async fn run_task(shared: &Arc<Shared>, tenant: &Tenant, task: plan::Task, room: &Semaphore, done: &mut Compacted) -> Result<()> {
+    let bytes: u64 = task.inputs.iter().map(|p| p.part.line_bytes).sum();
+    let held = usize::try_from(bytes).unwrap_or(usize::MAX).min(shared.options.compacted_group_bytes);
+    let _room = room.acquire_many(units(held)).await.map_err(|_| Error::internal("compaction is closed"))?;
+    merge::run(shared, tenant, task, done).await
 }
 
 impl Compacted {

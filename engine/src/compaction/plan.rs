@@ -45,6 +45,20 @@ pub(super) fn next(state: &State, tenant: &Tenant, everything: bool) -> Option<T
     days.into_values().find_map(|day| day_task(day, least))
 }
 
+/// Each day's compacted segments of `tenant`, to be written once more.
+pub(super) fn days(state: &State, tenant: &Tenant) -> Vec<Task> {
+    let mut days: BTreeMap<i64, Vec<LivePart>> = BTreeMap::new();
+    for part in state.parts(tenant, &(i64::MIN..=i64::MAX)).into_iter().filter(|p| p.segment.level > 0) {
+        days.entry(part.part.timestamp_min.div_euclid(DAY_NS)).or_default().push(part);
+    }
+    let task = |mut inputs: Vec<LivePart>| {
+        inputs.sort_by_key(|p| (p.segment.order, p.part.timestamp_min));
+        let level = inputs.iter().map(|p| p.segment.level).max().unwrap_or(1).saturating_add(1);
+        Task { inputs, level }
+    };
+    days.into_values().map(task).collect()
+}
+
 /// The longest run of small neighbours, when it has at least `least`.
 fn day_task(mut day: Vec<LivePart>, least: usize) -> Option<Task> {
     day.sort_by_key(|p| (p.segment.order, p.part.timestamp_min));

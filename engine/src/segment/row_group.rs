@@ -5,7 +5,7 @@
 
 use super::time::{self, TimePlan};
 use crate::column::decode::{Decoder, Slice, Source};
-use crate::column::encode::{Effort, Encoder};
+use crate::column::encode::{DENSE_LEVEL, Effort, Encoder};
 use crate::column::plan::{Kind, Plan};
 use crate::error::{Error, Result};
 use crate::packing;
@@ -131,8 +131,12 @@ fn smaller(
 ) -> Result<RowGroupMeta> {
     let (meta, bytes) = encoded;
     let start = out.len();
-    if columns && (bytes.len() as u64) * COLUMNS_RATIO_MIN > rows.lines.len() as u64 && may_lose(rows, ends, effort, bytes.len())? {
-        let whole = write(rows, ends, effort, false, out)?;
+    let close = || -> Result<bool> {
+        Ok((bytes.len() as u64) * COLUMNS_RATIO_MIN > rows.lines.len() as u64 && may_lose(rows, ends, effort, bytes.len())?)
+    };
+    if effort.archive || (columns && close()?) {
+        let all = [rows.timestamps.len() as u32];
+        let whole = write(rows, if effort.archive { &all } else { ends }, effort, false, out)?;
         let whole_bytes = out.split_off(start);
         if whole_bytes.len() < bytes.len() {
             let whole_bytes = verify(rows, &whole, whole_bytes)?;
@@ -230,10 +234,12 @@ fn bounds(timestamps: &[i64]) -> RangeInclusive<i64> {
 
 /// Plans are read with every search, and short: they are worth more work than pages.
 fn plan_level(effort: Effort, len: usize) -> i32 {
-    let best = match len {
-        ..4_096 => 12,
-        _ if effort.zstd < 6 => 3,
-        ..1_000_000 => 19,
+    const SHORT_PLAN_BYTES: usize = 4096;
+    const LONG_PLAN_BYTES: usize = 1_000_000;
+    let best = match (effort.zstd, len) {
+        (_, ..SHORT_PLAN_BYTES) => 12,
+        (..DENSE_LEVEL, _) => 3,
+        (_, ..LONG_PLAN_BYTES) => 19,
         _ => 12,
     };
     effort.zstd.max(best)

@@ -32,6 +32,8 @@ pub struct Options {
     pub group_bytes: usize,
     /// Bytes of lines in a row group that compaction writes.
     pub compacted_group_bytes: usize,
+    /// How hard compaction tries.
+    pub gear: Gear,
     /// Bytes at which a segment that is being written, and held, is closed.
     pub segment_bytes_max: usize,
     /// How long a replaced object stays for readers that still use it.
@@ -62,6 +64,7 @@ impl Default for Options {
             encoders: 0,
             group_bytes: 0,
             compacted_group_bytes: 0,
+            gear: Gear::default(),
             segment_bytes_max: 0,
             grace: Duration::from_secs(15 * 60),
             orphan_age: Duration::from_secs(24 * 60 * 60),
@@ -76,6 +79,12 @@ impl Options {
     /// The memory that the defaults are made for, in bytes.
     pub const MEMORY: usize = 512 << 20;
 
+    /// For a process that does nothing but compact within about `memory` bytes: row groups as large as that allows.
+    #[must_use]
+    pub fn to_compact(self, memory: usize) -> Options {
+        Options { compacted_group_bytes: (memory / (2 * ENCODE_FACTOR)).clamp(1 << 20, GROUP_BYTES_MAX), ..self.within(memory) }
+    }
+
     /// Sets every limit of memory so that a process with this store takes about `memory` bytes, whatever it is given; `threads` counts.
     /// Of 16 parts memtables get 3, encoding 3, compaction 3, a query 2, requests being received 3; the rest is the process's own.
     #[must_use]
@@ -89,10 +98,29 @@ impl Options {
             query_bytes_max: 2 * part,
             encoders: (3 * part / ENCODE_FACTOR / group_bytes).clamp(1, threads),
             group_bytes,
-            compacted_group_bytes: (part / 2).clamp(1 << 20, 32 << 20),
+            compacted_group_bytes: (part / 2).clamp(1 << 20, GROUP_BYTES_MAX),
             segment_bytes_max: part.clamp(1 << 20, 64 << 20),
             ..self
         }
+    }
+}
+
+/// The largest row group that compaction makes by itself.
+const GROUP_BYTES_MAX: usize = 128 << 20;
+
+/// How hard compaction tries to make segments small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gear {
+    /// zstd's level, 1 to 19.
+    pub level: i32,
+    /// Whether each row group is also compressed in one piece, at the cost of much time, and kept so where that is shorter: its rows can then only be
+    /// read together.
+    pub archive: bool,
+}
+
+impl Default for Gear {
+    fn default() -> Self {
+        Gear { level: 9, archive: false }
     }
 }
 

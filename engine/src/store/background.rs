@@ -1,6 +1,7 @@
 //! Background work of a writing store: flush by size and age, compaction, deletion of what was replaced, a look at what others published.
 
 use super::{Shared, flush};
+use crate::compaction::Extent;
 use crate::error::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -78,7 +79,7 @@ async fn compact_loop(weak: Weak<Shared>) {
             _ = stop.changed() => return,
         }
         let Some(shared) = weak.upgrade() else { return };
-        if let Err(error) = crate::compaction::all(&shared, false).await {
+        if let Err(error) = crate::compaction::all(&shared, Extent::Paying).await {
             tracing::error!(%error, "compaction failed; it is tried again");
         }
         if let Err(error) = shared.manifest.prune().await {

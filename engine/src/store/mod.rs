@@ -24,6 +24,7 @@ pub use open::Ground;
 pub use read::Scan;
 
 pub use crate::compaction::Compacted;
+use crate::compaction::Extent;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{Environment, Manifest};
@@ -174,7 +175,15 @@ impl Store {
     /// # Errors
     /// Io errors; what is published stays whole whenever it ends.
     pub async fn compact(&self) -> Result<Compacted> {
-        crate::compaction::all(&self.shared, true).await
+        crate::compaction::all(&self.shared, Extent::Everything).await
+    }
+
+    /// As [`Store::compact`], and then writes each day's segments once more, with the store's [`Options::gear`].
+    ///
+    /// # Errors
+    /// Io errors; what is published stays whole whenever it ends.
+    pub async fn compact_again(&self) -> Result<Compacted> {
+        crate::compaction::all(&self.shared, Extent::Again).await
     }
 
     /// Reads what other processes have published.

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use std::sync::Arc;
 
 /// The effort at level 0.
-pub(crate) const LEVEL0_EFFORT: Effort = Effort { zstd: 1, pco: 4, same: true };
+pub(crate) const LEVEL0_EFFORT: Effort = Effort { zstd: 1, pco: 4, same: true, archive: false };
 
 /// An encoded row group, and what the footer says of it.
 pub(crate) type Encoded = (RowGroupMeta, Vec<u8>);

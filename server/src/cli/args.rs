@@ -326,6 +326,13 @@ pub struct VerifyArgs {
 pub struct CompactArgs {
     #[command(flatten)]
     pub store: StoreArgs,
+    /// Also write all segments again with this level of zstd, 1 to 19: smaller and slower, reading stays as fast [default: 9, only what is merged]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..=19))]
+    pub level: Option<i32>,
+    /// Also write all segments again as small as can be: level 19, and each row group that is smaller so as one zstd frame, which can only be
+    /// read as a whole
+    #[arg(long)]
+    pub archive: bool,
     #[command(flatten)]
     pub grace: Grace,
 }

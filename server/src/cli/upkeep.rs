@@ -4,6 +4,10 @@ use super::args::{CompactArgs, DuArgs, VerifyArgs};
 use super::terminal::{self, Interrupt};
 use super::{Outcome, open, report};
 use anyhow::Result;
+use haystore::{Gear, Options};
+
+/// zstd's level for archives.
+const ARCHIVE_LEVEL: i32 = 19;
 
 /// Prints where the bytes are.
 ///
@@ -42,9 +46,18 @@ pub async fn verify(args: VerifyArgs, interrupt: &Interrupt) -> Result<Outcome> 
 /// # Errors
 /// Those of the store.
 pub async fn compact(args: CompactArgs, interrupt: &Interrupt) -> Result<Outcome> {
-    let options = haystore::Options { grace: args.grace.grace, orphan_age: args.grace.orphan_age, ..open::options(&args.store) };
+    let again = args.level.is_some() || args.archive;
+    let level = args.level.unwrap_or(if args.archive { ARCHIVE_LEVEL } else { Gear::default().level });
+    let gear = Gear { level, archive: args.archive };
+    let options = Options {
+        grace: args.grace.grace,
+        orphan_age: args.grace.orphan_age,
+        gear,
+        ..open::options(&args.store).to_compact(args.store.memory)
+    };
     let store = open::open_existing(&args.store, options).await?;
-    let Some(compacted) = interrupt.or(store.compact()).await else { return Ok(Outcome::Interrupted) };
+    let work = async { if again { store.compact_again().await } else { store.compact().await } };
+    let Some(compacted) = interrupt.or(work).await else { return Ok(Outcome::Interrupted) };
     terminal::print(&report::compacted(&compacted?))?;
     store.close().await?;
     Ok(Outcome::Done)

@@ -12,7 +12,7 @@ use haystore_format::decoder::Record;
 use std::sync::Arc;
 
 /// The effort of golden files.
-pub const EFFORT: Effort = Effort { zstd: 9, pco: 8, same: true };
+pub const EFFORT: Effort = Effort { zstd: 9, pco: 8, same: true, archive: false };
 
 /// A segment of these records, in row groups of lines of at most `group_bytes`.
 pub fn segment_of(tenants: &[(Tenant, Vec<Rec>)], group_bytes: usize, effort: Effort) -> Vec<u8> {

@@ -34,6 +34,13 @@ async fn come_back(seed: u64, by_append: Vec<Rec>, by_job: Vec<Rec>) {
     check(&store, &tenant, &model, "compacted").await;
     store.close().await.unwrap();
     drop(store);
+    let mut archive = world.clone();
+    archive.options.gear = haystore::Gear { level: 12, archive: true };
+    let store = archive.open().await;
+    assert!(store.compact_again().await.unwrap().replaced > 0);
+    check(&store, &tenant, &model, "archived").await;
+    store.close().await.unwrap();
+    drop(store);
     check(&world.open_reader().await.unwrap(), &tenant, &model, "reopened").await;
 }
 

@@ -48,7 +48,8 @@ fn random_segment(random: &mut Random) -> (Vec<u8>, Vec<(Tenant, Vec<haystore_te
             (Tenant::new(tenant).unwrap(), records)
         })
         .collect();
-    let effort = Effort { zstd: 1 + random.below(9) as i32, pco: random.below(9) as u8, same: random.once_in(2) };
+    let effort =
+        Effort { zstd: 1 + random.below(9) as i32, pco: random.below(9) as u8, same: random.once_in(2), archive: random.once_in(4) };
     (segment_of(&tenants, usize::MAX, effort), tenants)
 }
 

@@ -35,6 +35,7 @@ impl Play {
             match self.random.below(16) {
                 0..=6 => self.append().await,
                 7..=8 => self.flush().await,
+                9 if self.random.once_in(4) => drop(self.store.compact_again().await.unwrap()),
                 9 => drop(self.store.compact().await.unwrap()),
                 10..=11 => self.job().await,
                 12 => self.reopen().await,

@@ -196,10 +196,8 @@ impl Asking<'_> {
     /// What lies within one element is there; what does not is looked for in the joined values.
     fn find_in_list(&mut self, column: u32, list: &List, fit: Fit, part: &[u8]) -> Result<Ranges> {
         if list.separator.iter().any(|b| !part.contains(b)) && !list.separator.is_empty() {
-            let runs = part.split(|b| list.separator.contains(b)).filter(|run| !run.is_empty());
-            if runs.clone().count() == 1
-                && let Some(run) = runs.last()
-            {
+            let mut runs = part.split(|b| list.separator.contains(b)).filter(|run| !run.is_empty());
+            if let (Some(run), None) = (runs.next(), runs.next()) {
                 return self.find(list.elements, Fit::Contains, run);
             }
         }

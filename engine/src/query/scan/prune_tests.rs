@@ -101,7 +101,7 @@ fn group_of(lines: &[Vec<u8>]) -> Stored {
     }
     let cut = Cut::new(vec![Arc::new(batch)], usize::MAX);
     let mut bytes = Vec::new();
-    let meta = encode_row_group(&cut.rows(0), Effort { zstd: 1, pco: 4, same: true }, &mut bytes).unwrap();
+    let meta = encode_row_group(&cut.rows(0), Effort { zstd: 1, pco: 4, same: true, archive: false }, &mut bytes).unwrap();
     (meta, bytes.into())
 }
 
