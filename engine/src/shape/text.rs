@@ -9,7 +9,7 @@ pub const VARIABLE_DIGITS_MIN: u8 = 4;
 /// How tokens are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
-    /// Values that lines of the text name, see [`properties`](super::properties); text without such is cut as the next says.
+    /// Values that lines of the text name; text without such is cut as the next says.
     Named,
     /// A token is a run of letters, digits, `.`, `-`, `_` and bytes from 128.
     Coarse,
