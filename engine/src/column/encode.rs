@@ -280,6 +280,9 @@ impl Encoder {
             }
             return self.verbatim(arena, spans, domain);
         }
+        if let Some(column) = self.mixed_times(arena, spans, domain, hint)? {
+            return Ok(column);
+        }
         let ratio = distinct_ratio(arena, spans);
         if ratio <= 0.12
             && let Some(column) = self.text_dictionary(arena, spans, domain, 0.25)
@@ -405,7 +408,7 @@ impl Encoder {
         }
     }
 
-    fn number_pages(&mut self, column: u32, numbers: &[i64], domain: u32) -> Result<()> {
+    pub(super) fn number_pages(&mut self, column: u32, numbers: &[i64], domain: u32) -> Result<()> {
         let ordered: Vec<u64> = numbers.iter().map(|&n| n as u64 ^ 1 << 63).collect();
         self.integer_pages(column, &ordered, domain)
     }

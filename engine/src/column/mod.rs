@@ -16,4 +16,5 @@ mod mapping;
 pub mod plan;
 mod references;
 mod shapes;
+mod times;
 pub mod values;

@@ -57,17 +57,22 @@ impl Encoder {
 
     /// A column of numbers that is computed from an earlier one, if it is.
     pub(super) fn computed(&mut self, numbers: Vec<i64>, domain: u32, type_: Type) -> std::result::Result<u32, Vec<i64>> {
-        let formula = self.sources.iter().filter(|s| s.domain == domain).find_map(|source| {
-            DIVISORS.iter().find_map(|&divisor| {
-                let first = source.numbers[0].div_euclid(divisor);
-                let formula = Computed { source: source.column, divisor, addend: numbers[0].wrapping_sub(first), type_ };
-                source.numbers.iter().zip(&numbers).all(|(&from, &to)| formula.number(from) == to).then_some(formula)
-            })
-        });
-        match formula {
+        match self.formula(domain, type_, || numbers.iter().copied().enumerate()) {
             Some(formula) => Ok(self.add(domain, Kind::Computed(formula))),
             None => Err(numbers),
         }
+    }
+
+    /// How these numbers, given with their rows, follow from an earlier column of the domain.
+    pub(super) fn formula<I: Iterator<Item = (usize, i64)>>(&self, domain: u32, type_: Type, numbers: impl Fn() -> I) -> Option<Computed> {
+        let (row, first) = numbers().next()?;
+        self.sources.iter().filter(|s| s.domain == domain).find_map(|source| {
+            DIVISORS.iter().find_map(|&divisor| {
+                let addend = first.wrapping_sub(source.numbers[row].div_euclid(divisor));
+                let formula = Computed { source: source.column, divisor, addend, type_ };
+                numbers().all(|(row, to)| formula.number(source.numbers[row]) == to).then_some(formula)
+            })
+        })
     }
 
     /// Remembers the numbers of a column, when others are likely to follow from them.

@@ -201,7 +201,7 @@ impl Encoder {
         Ok(Some(column))
     }
 
-    /// Encodes the columns of slots; short values first, so that long ones can refer to them.
+    /// Encodes the columns of slots; those that may refer to others behind these.
     fn children(&mut self, mut children: Vec<Child>, grain: Grain, hint: Hint) -> Result<Vec<u32>> {
         let next_grain = match grain {
             Grain::Named | Grain::Coarse => |slot: SlotKind| match slot {
@@ -212,7 +212,7 @@ impl Encoder {
             Grain::Fine => |_: SlotKind| None,
         };
         let mut order: Vec<usize> = (0..children.len()).collect();
-        order.sort_by_key(|&index| children[index].data.len() > LONG_BYTES * children[index].spans.len());
+        order.sort_by_key(|&index| (children[index].is_long(), children[index].is_mixed_time()));
         let siblings = self.siblings.len();
         let mut columns = vec![0; children.len()];
         for index in order {
@@ -425,6 +425,15 @@ fn deal(
 }
 
 impl Child {
+    fn is_long(&self) -> bool {
+        self.data.len() > LONG_BYTES * self.spans.len()
+    }
+
+    /// Whether it has timestamps that are not all written alike: they may follow from a column of numbers.
+    fn is_mixed_time(&self) -> bool {
+        self.slot == SlotKind::Time && self.spans.windows(2).any(|w| w[0].len != w[1].len)
+    }
+
     fn push(&mut self, arena: &[u8], span: Span, range: usize) {
         if self.ends.len() < range {
             self.ends.resize(range, self.spans.len() as u32);
