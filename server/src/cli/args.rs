@@ -43,6 +43,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Merge small segments into larger ones, by tenant and day.
     Compact(CompactArgs),
+    /// Show what is in a segment file: row groups, and the templates of its lines with their counts.
+    Inspect(InspectArgs),
     /// Make logs, ingest, search and scan them, prove that nothing changed, print a table.
     Demo(DemoArgs),
 }
@@ -335,6 +337,20 @@ pub struct CompactArgs {
     pub archive: bool,
     #[command(flatten)]
     pub grace: Grace,
+}
+
+/// `haystore inspect`
+#[derive(Debug, Clone, Args)]
+pub struct InspectArgs {
+    /// A segment: a file that ends in .haystore, in the folder `segments` of a store
+    #[arg(value_name = "SEGMENT")]
+    pub segment: PathBuf,
+    /// Templates shown of each row group, the most frequent ones
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// All row groups, not only the first three
+    #[arg(long)]
+    pub all: bool,
 }
 
 const DEMO_EXAMPLES: &str = "\

@@ -15,6 +15,7 @@ pub mod args;
 pub mod client;
 pub mod demo;
 pub mod ingest;
+mod inspect;
 pub mod open;
 pub mod read;
 pub mod report;
@@ -93,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<Outcome> {
             Command::Du(args) => upkeep::du(args).await,
             Command::Verify(args) => upkeep::verify(args, &interrupt).await,
             Command::Compact(args) => upkeep::compact(args, &interrupt).await,
+            Command::Inspect(args) => inspect::run(&args),
             Command::Demo(args) => demo::run(args, &interrupt).await,
         }
     });

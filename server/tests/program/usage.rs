@@ -66,6 +66,33 @@ fn a_store_without_permission_is_refused_at_once_with_a_hint() {
     assert_eq!(folder.ok(&["scan"]), b"a\n");
 }
 
+/// The first segment file below `dir`.
+fn segment_in(dir: &std::path::Path) -> Option<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter_map(|path| if path.is_dir() { segment_in(&path) } else { path.extension()?.eq("haystore").then_some(path) }).next()
+}
+
+#[test]
+fn inspect_shows_templates_and_compact_writes_again() {
+    let folder = Folder::new();
+    let lines: String = (0..5000).map(|i| format!("12:00:{:02} user {} got {:016x}\n", i % 60, i % 900, i * 0x1_2345_6789u64)).collect();
+    folder.write("a.log", lines.as_bytes());
+    folder.ok(&["ingest", "--timestamps", "none", "a.log"]);
+    let inspect = || {
+        let segment = segment_in(&folder.path().join("haystore-data/segments")).unwrap();
+        String::from_utf8(folder.ok(&["inspect", &segment.to_string_lossy()])).unwrap()
+    };
+    assert!(inspect().contains("5,000  <time> user <int> got <hex16>\n"), "{}", inspect());
+    for words in [&["compact", "--level", "19"][..], &["compact", "--archive"]] {
+        folder.ok(&[words, &["--grace", "0s"]].concat());
+        folder.ok(&["compact", "--grace", "0s"]);
+        assert_same(&folder.ok(&["scan"]), lines.as_bytes(), "after compact");
+        assert!(inspect().contains("5,000 "), "{}", inspect());
+    }
+    fails(&folder, &["inspect", "a.log"], "not a segment");
+    fails(&folder, &["inspect", "b.log"], "cannot open b.log");
+}
+
 #[test]
 fn compact_deletes_what_was_never_published_once_it_is_old() {
     let folder = Folder::new();
