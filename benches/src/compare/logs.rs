@@ -157,10 +157,7 @@ mod tests {
     #[test]
     fn pieces_are_whole_lines() {
         assert!(pieces(b"").is_empty());
-        assert_eq!(
-            pieces(b"a\n\nb"),
-            [b"a\n".to_vec(), b"\n".to_vec(), b"b\n".to_vec()].concat().chunks(5).map(<[u8]>::to_vec).collect::<Vec<_>>()
-        );
+        assert_eq!(pieces(b"a\n\nb"), [b"a\n\n".to_vec(), b"b\n".to_vec()]);
         let long = [vec![b'x'; 3 * TEXT_BYTES], b"\ny\nz".to_vec()].concat();
         let all = pieces(&long);
         assert_eq!(all.concat(), [long, b"\n".to_vec()].concat());
