@@ -158,7 +158,8 @@ fn count(logs: &Logs, mut needles: Vec<Needle>) -> Result<(Sum, u32, Vec<Needle>
 /// Of each sort the rarest few, of those that shall be nowhere the ones that are; all that were given.
 fn choose(mut counted: Vec<Needle>) -> Vec<Needle> {
     counted.retain(|n| (n.sort == Sort::Absent) == (n.lines == 0) || n.sort == Sort::Given);
-    counted.sort_by_key(|n| n.lines);
+    // Of those that are as rare the longer ones: ids rather than parts of times.
+    counted.sort_by_key(|n| (n.lines, std::cmp::Reverse(n.text.len())));
     let of = |sort: Sort| {
         let most = if sort == Sort::Given { usize::MAX } else { NEEDLES };
         counted.iter().filter(move |n| n.sort == sort).take(most).cloned()

@@ -4,7 +4,7 @@ use super::tree_bytes;
 use crate::peer::{Bytes, Keeps, Needle, Order, Peer, Take, Task, Way};
 use anyhow::{Context, Result, bail};
 use haystore::query::Query;
-use haystore::{Direction, Options, ScanRequest, SearchRequest, Store, Tenant};
+use haystore::{Options, ScanRequest, Store, Tenant};
 use haystore_server::cli::ingest::{Settings, ingest};
 use haystore_server::cli::terminal::{Interrupt, progress};
 use std::path::PathBuf;
@@ -30,6 +30,19 @@ impl Haystore {
 
     fn opened(&self) -> Result<&(Runtime, Store)> {
         self.opened.as_ref().context("the store is not open")
+    }
+
+    /// Hands what `query` finds to `take`, as a stream: nothing needs to fit in memory.
+    fn scan(&self, query: Query, take: Take<'_>) -> Result<()> {
+        let (runtime, store) = self.opened()?;
+        let request = ScanRequest { query, range: i64::MIN..=i64::MAX, after: None };
+        runtime.block_on(async {
+            let mut scan = store.scan(&Tenant::default(), request).await?;
+            while let Some(batch) = scan.next().await? {
+                (0..batch.len()).try_for_each(|row| take(batch.line(row)))?;
+            }
+            Ok(())
+        })
     }
 
     async fn fill(&self, store: &Store, threads: usize) -> Result<()> {
@@ -81,27 +94,10 @@ impl Peer for Haystore {
     }
 
     fn find(&mut self, needle: &Needle, take: Take<'_>) -> Result<()> {
-        let (runtime, store) = self.opened()?;
-        let request = SearchRequest {
-            query: Query::needle(needle.text.as_str()),
-            range: i64::MIN..=i64::MAX,
-            limit: usize::MAX,
-            direction: Direction::Forward,
-            after: None,
-        };
-        let found = runtime.block_on(store.search(&Tenant::default(), request))?;
-        found.records.iter().try_for_each(|record| take(record.line))
+        self.scan(Query::needle(needle.text.as_str()), take)
     }
 
     fn read_all(&mut self, take: Take<'_>) -> Result<()> {
-        let (runtime, store) = self.opened()?;
-        let request = ScanRequest { query: Query::default(), range: i64::MIN..=i64::MAX, after: None };
-        runtime.block_on(async {
-            let mut scan = store.scan(&Tenant::default(), request).await?;
-            while let Some(batch) = scan.next().await? {
-                (0..batch.len()).try_for_each(|row| take(batch.line(row)))?;
-            }
-            Ok(())
-        })
+        self.scan(Query::default(), take)
     }
 }
