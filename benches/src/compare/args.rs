@@ -15,7 +15,7 @@ Examples:
 
 /// Measures your own logs in Haystore and in other stores, side by side.
 ///
-/// Exit codes: 0 done; 1 a store failed, or gave back other lines than it should; 2 nothing could begin.
+/// Exit codes: 0 done; 1 a store failed, or gave back other lines than it should; 2 nothing could begin; 130 interrupted.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "haystore-compare", version, after_help = EXAMPLES)]
 pub struct Args {

@@ -21,35 +21,55 @@ const REPEAT_SECONDS: f64 = 5.0;
 /// # Errors
 /// Those of the files, of the folder, of what is written. What a store fails with is in the report.
 pub fn all(args: &Args) -> Result<bool> {
-    let mut logs = Logs::open(&args.files)?;
-    terminal::say("", "looking at the logs");
-    let survey = survey(&mut logs, &args.needles)?;
+    let logs = Logs::open(&args.files)?;
+    let run = format!("{:08x}", (logs.now_ns.unsigned_abs() / 1000) & 0xffff_ffff);
+    let mut task = Task { logs, times: None, folder: PathBuf::new(), run };
+    // A mistyped name or address is told before anything is made or read.
+    args.peers(&task)?;
     let folder = Folder::new(args)?;
-    let times = survey.has_times.then_some(survey.times);
-    let run = format!("{:08x}", logs.now_ns.unsigned_abs() / 1000 & 0xffff_ffff);
-    let task = Task { logs, times, folder: folder.path().to_path_buf(), run };
+    task.folder = folder.path().to_path_buf();
+    terminal::say("", "looking at the logs");
+    let survey = survey(&mut task.logs, &args.needles)?;
+    task.times = survey.has_times.then_some(survey.times);
     let names = task.logs.sources.iter().map(|s| s.name()).collect();
     let mut report = Report { files: names, survey, stores: Vec::new() };
-    for mut peer in args.peers(&task)? {
-        terminal::say("", format_args!("{} …", peer.name()));
-        let own = task.folder.join(peer.name());
-        let mut store = measure(&mut *peer, &report.survey, args.repeat);
-        if args.keep.is_none()
-            && let Err(error) = peer.remove()
-        {
-            store.errors.push(format!("cannot remove what was loaded: {error:#}"));
-        }
-        drop(peer);
-        if args.keep.is_none() && own.exists() {
-            fs::remove_dir_all(&own).with_context(|| format!("cannot remove {}", own.display()))?;
-        }
-        report.stores.push(store);
+    for peer in args.peers(&task)? {
+        report.stores.push(one(args, peer, &task.folder, &report.survey)?);
     }
     if let Some(path) = &args.html {
         fs::write(path, page(&report)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     terminal::print(&if args.json { format!("{:#}\n", report.json()) } else { table(&report, terminal::stdout_colours()) })?;
     Ok(report.stores.iter().all(Store::is_sound))
+}
+
+/// Measures a store, and removes it unless it shall be kept.
+fn one(args: &Args, mut peer: Box<dyn Peer>, folder: &Path, survey: &Survey) -> Result<Store> {
+    terminal::say("", format_args!("{} …", peer.name()));
+    let own = folder.join(peer.name());
+    let mut store = measure(&mut *peer, survey, args.repeat);
+    if args.keep.is_some() {
+        return Ok(store);
+    }
+    if let Err(error) = peer.remove() {
+        store.errors.push(format!("cannot remove what was loaded: {error:#}"));
+    }
+    drop(peer);
+    if own.exists() {
+        fs::remove_dir_all(&own).with_context(|| format!("cannot remove {}", own.display()))?;
+    }
+    Ok(store)
+}
+
+/// Removes `folder` and ends the process when the user interrupts it.
+fn remove_when_interrupted(folder: PathBuf) {
+    std::thread::spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async { terminal::Interrupt::listen().wait().await });
+        // What is being written just now may come back once.
+        let _ = fs::remove_dir_all(&folder).or_else(|_| fs::remove_dir_all(&folder));
+        std::process::exit(i32::from(terminal::INTERRUPTED));
+    });
 }
 
 /// Where the stores live.
@@ -64,7 +84,9 @@ impl Folder {
             let mut builder = tempfile::Builder::new();
             builder.prefix("haystore-compare-");
             let made = args.temp.as_ref().map_or_else(|| builder.tempdir(), |dir| builder.tempdir_in(dir));
-            return Ok(Folder::Temporary(made.context("cannot make a temporary folder")?));
+            let made = made.context("cannot make a temporary folder")?;
+            remove_when_interrupted(made.path().to_path_buf());
+            return Ok(Folder::Temporary(made));
         };
         ensure!(!path.exists(), "{} exists; name another folder with --keep, or remove it", path.display());
         fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;

@@ -136,7 +136,7 @@ fn candidates(words: &Words, given: &[String]) -> Vec<Needle> {
 /// Counts the lines that hold each needle, by a plain scan, and sums all lines.
 fn count(logs: &Logs, mut needles: Vec<Needle>) -> Result<(Sum, u32, Vec<Needle>)> {
     let texts: Vec<String> = needles.iter().map(|n| n.text.clone()).collect();
-    let finders: Vec<_> = texts.iter().map(|text| memchr::memmem::Finder::new(text)).collect();
+    let finders: Vec<_> = texts.iter().map(memchr::memmem::Finder::new).collect();
     let (mut sum, mut crc) = (Sum::default(), crc32fast::Hasher::new());
     logs.text(&mut |text| {
         crc.update(text);

@@ -98,6 +98,9 @@ impl Peer for Sqlite {
     }
 
     fn find(&mut self, needle: &Needle, take: Take<'_>) -> Result<()> {
+        if self.tokenizer == Tokenizer::Trigrams && needle.text.chars().count() < 3 {
+            return rows(self.opened()?, "SELECT line FROM logs WHERE instr(line, ?1) > 0 ORDER BY rowid", [&needle.text], take);
+        }
         // Quoted, the needle is a phrase of FTS5: no operators inside.
         let phrase = format!("\"{}\"", needle.text.replace('"', "\"\""));
         rows(self.opened()?, "SELECT line FROM logs WHERE logs MATCH ?1 ORDER BY rowid", [phrase], take)
