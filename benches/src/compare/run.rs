@@ -28,6 +28,9 @@ pub fn all(args: &Args) -> Result<bool> {
     args.peers(&task)?;
     let folder = Folder::new(args)?;
     task.folder = folder.path().to_path_buf();
+    if cfg!(debug_assertions) {
+        terminal::say("warning", "built without --release: the times mean nothing");
+    }
     terminal::say("", "looking at the logs");
     let survey = survey(&mut task.logs, &args.needles)?;
     task.times = survey.has_times.then_some(survey.times);
