@@ -3,15 +3,13 @@
 //! What holds: a figure is printed with everything that shaped it (corpus, size, seed); nothing is printed that was not
 //! measured in this run; what is measured runs in a process of its own, so that its memory is its own.
 
-mod child;
 mod end_to_end;
-mod input;
 mod many;
-mod process;
 mod results;
 mod server;
 
 use clap::{Parser, Subcommand};
+use haystore_bench::{child, input, process};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
