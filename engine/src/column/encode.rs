@@ -72,6 +72,8 @@ pub struct Encoder {
     pub(super) domains: Vec<Domain>,
     domain_index: HashMap<Domain, u32, foldhash::fast::FixedState>,
     pub(crate) columns: Vec<Column>,
+    /// For each column how deep others nest in it.
+    pub(super) nested: Vec<u32>,
     pages: Vec<(u32, u32, u32, Piece)>,
     seen: HashMap<(u64, u32), u32, foldhash::fast::FixedState>,
     dictionaries: Vec<Builder>,
@@ -99,6 +101,7 @@ impl Encoder {
             domains: Vec::new(),
             domain_index: HashMap::default(),
             columns: Vec::new(),
+            nested: Vec::new(),
             pages: Vec::new(),
             seen: HashMap::default(),
             dictionaries: Vec::new(),
@@ -204,6 +207,7 @@ impl Encoder {
     }
 
     pub(super) fn add(&mut self, domain: u32, kind: Kind) -> u32 {
+        self.nested.push(kind.children().map(|child| self.nested[child as usize] + 1).max().unwrap_or(0));
         self.columns.push(Column { domain, kind });
         self.columns.len() as u32 - 1
     }
@@ -507,9 +511,12 @@ fn distinct_ratio(arena: &[u8], spans: &[Span]) -> f64 {
     distinct.len() as f64 / f64::from(seen.max(1))
 }
 
-/// Undoes escapes; false when the text could not have been escaped so. A byte that should have been escaped is not looked for: who
-/// decodes and compares finds it.
+/// Undoes escapes; false when the text could not have been escaped so.
 fn unescape(escaped: &[u8], escape: Escape, out: &mut Vec<u8>) -> bool {
+    // Raw, as no JSON has it but some writers do, a control byte with a short escape would come back with it.
+    if escape == Escape::Json && escaped.iter().any(|byte| *byte < b' ' && JSON_ESCAPES.iter().any(|e| e.0 == *byte)) {
+        return false;
+    }
     let mut at = 0;
     while let Some(found) = memchr::memchr2(b'\\', b'"', &escaped[at..]) {
         let place = at + found;

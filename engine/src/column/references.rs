@@ -12,6 +12,8 @@ use memchr::memmem;
 const LENGTHS: std::ops::RangeInclusive<usize> = 3..=100;
 /// Columns that are looked for, of those encoded last.
 const SIBLINGS_MAX: usize = 64;
+/// Columns in which others nest deeper are looked for nowhere: each may refer to the one before it, and a plan's depth has a limit.
+const NESTED_MAX: u32 = 24;
 /// Columns of numbers that others may be computed from.
 const SOURCES_MAX: usize = 8;
 /// Numbers closer together are not worth it.
@@ -33,7 +35,7 @@ pub(super) struct Sibling {
 
 impl Sibling {
     /// Whether it may stand in other columns.
-    pub(super) fn is_useful(&self) -> bool {
+    fn is_useful(&self) -> bool {
         self.spans.len() >= SAMPLE && LENGTHS.contains(&(self.data.len() / self.spans.len()))
     }
 
@@ -50,6 +52,15 @@ pub(super) struct Source {
 }
 
 impl Encoder {
+    /// Remembers a column, when it may stand in others.
+    pub(super) fn remember_sibling(&mut self, sibling: Sibling) {
+        let column = sibling.column as usize;
+        let fits = !matches!(self.columns[column].kind, Kind::Constant(_)) && self.nested[column] <= NESTED_MAX;
+        if fits && sibling.is_useful() {
+            self.siblings.push(sibling);
+        }
+    }
+
     /// The siblings of a column of this domain.
     pub(super) fn siblings_of(&self, domain: u32) -> impl Iterator<Item = &Sibling> {
         self.siblings.iter().rev().filter(move |s| s.domain == domain).take(SIBLINGS_MAX)

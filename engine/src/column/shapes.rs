@@ -224,10 +224,7 @@ impl Encoder {
                 SlotKind::Verbatim => self.verbatim(&data, &spans, domain)?,
                 _ => self.column(&data, &spans, domain, hint)?,
             };
-            let sibling = Sibling { domain, column: columns[index], data, spans };
-            if !matches!(self.columns[columns[index] as usize].kind, Kind::Constant(_)) && sibling.is_useful() {
-                self.siblings.push(sibling);
-            }
+            self.remember_sibling(Sibling { domain, column: columns[index], data, spans });
         }
         self.siblings.truncate(siblings);
         Ok(columns)

@@ -98,21 +98,42 @@ mod tests {
     use crate::segment::{Cut, encode_row_group};
     use std::sync::Arc;
 
-    #[test]
-    fn templates_are_readable_and_counted() {
+    fn group_of(lines: impl Iterator<Item = String>) -> RowGroup {
         let mut batch = Batch::new();
         let (stream, format) = (batch.stream(&Labels::default()), batch.format(&Format::Text).unwrap());
-        for row in 0..300i64 {
-            let line = match row % 3 {
-                0 => format!("{{\"tags\":[{}],\"d\":{}}}", format!("{row},").repeat(row as usize % 4) + "2", row as f64 / 4.0),
-                _ => format!("12:00:{:02} user {} \\ {:016x}", row % 60, row * 7, row * 0x1234_5678_9abc),
-            };
-            batch.push(row, stream, format, line.as_bytes(), b"").unwrap();
+        for (row, line) in lines.enumerate() {
+            batch.push(row as i64, stream, format, line.as_bytes(), b"").unwrap();
         }
         let mut bytes = Vec::new();
         let effort = Effort { zstd: 1, pco: 4, same: true, archive: false };
         let meta = encode_row_group(&Cut::new(vec![Arc::new(batch)], usize::MAX).rows(0), effort, &mut bytes).unwrap();
-        let mut group = RowGroup::open(&meta, Source { bytes: bytes.into(), name: "x".into(), offset: 0 }).unwrap();
+        RowGroup::open(&meta, Source { bytes: bytes.into(), name: "x".into(), offset: 0 }).unwrap()
+    }
+
+    #[test]
+    fn columns_come_back_where_values_nest_and_where_json_holds_raw_control_bytes() {
+        // Each field holds the one before it: the references must end before the plan's depth does.
+        let nested = |row: u64| {
+            let mut value = format!("{:06x}", row * 0x1234_5671 % 0xff_ffff);
+            let mut line = String::from("{");
+            for field in 0..90 {
+                line += &format!("\"f{field}\":\"{value}\",");
+                value.push(['p', 'q', 'r'][(row % 3) as usize]);
+            }
+            line + "\"end\":0}"
+        };
+        let raw = |row: u64| format!("{{\"n\":{row},\"s\":\"a\\\"b\\\" \t raw {}\"}}", row * 7);
+        let groups = [group_of((0..400).map(nested)), group_of((0..400).map(raw))];
+        assert!(groups.iter().all(|group| !group.is_verbatim()));
+    }
+
+    #[test]
+    fn templates_are_readable_and_counted() {
+        let lines = (0..300u64).map(|row| match row % 3 {
+            0 => format!("{{\"tags\":[{}],\"d\":{}}}", format!("{row},").repeat(row as usize % 4) + "2", row as f64 / 4.0),
+            _ => format!("12:00:{:02} user {} \\ {:016x}", row % 60, row * 7, row * 0x1234_5678_9abc),
+        });
+        let mut group = group_of(lines);
         let found = templates(&mut group).unwrap();
         let of = |rows, text: &str| Template { rows, text: text.into() };
         assert_eq!(found, [of(200, "<time> user <int> \\ <hex16>"), of(100, "{\"tags\":[<list of <int>>],\"d\":<decimal>}")]);
